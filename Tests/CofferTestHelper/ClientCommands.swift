@@ -12,7 +12,20 @@ private struct NumberClient: Persistable {
   }
 }
 
-/// Sets a number of a client to 7 and ends or waits: "client STORE exit|wait|handler INTERVAL".
+/// A client whose methods run on the main actor.
+private struct MainClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+
+  @MainActor func persistState() async throws { try await persistence.save(number, for: "number") }
+  @MainActor func restoreState() async throws {
+    if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
+  }
+}
+
+/// Sets a number of a client to 7 and ends or waits: "client STORE MODE INTERVAL". The modes `main-…` also set one of a
+/// client on the main actor; with `repeat` it adds 1 for each line that it reads.
 func runClients(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
   guard command == "client" else { return false }
   if rest[0] == "handler" {
@@ -24,9 +37,41 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
   let engine = try await SQLiteEngine.open(at: store)
   let session = ClientSession(engine: engine, interval: .seconds(Double(rest[1]) ?? 1))
   session.saveAtTermination()
+  if rest[0].hasPrefix("main") {
+    let main = try await session.start(prefix: "main/") { MainClient(persistence: $0) }
+    main.client.number = 7
+  }
   let client = try await session.start { NumberClient(persistence: $0) }
   client.client.number = 7
   say("edited")
-  if rest[0] == "exit" { exit(0) }
+  switch rest[0] {
+  case "exit": exit(0)
+  case "main-task": await MainActor.run { () -> Void in exit(0) }
+  case "repeat":
+    Thread.detachNewThread {
+      while readLine() != nil {
+        client.client.number += 1
+        say("edited")
+      }
+    }
+  default: break
+  }
+  // The main thread waits for this in synchronous code, and exits.
+  if rest[0] == "main-thread" { return true }
   while true { try await Task.sleep(for: .seconds(60)) }
+}
+
+/// Runs a command that needs the main thread, before asynchronous code takes it away.
+func runOnMainThread(_ arguments: [String]) {
+  guard arguments.count == 4, arguments[0] == "client", arguments[2] == "main-thread" else { return }
+  let (path, rest) = (arguments[1], Array(arguments[2...]))
+  let isReady = DispatchSemaphore(value: 0)
+  Task.detached {
+    _ = try await runClients("client", path, rest)
+    isReady.signal()
+  }
+  while isReady.wait(timeout: .now() + .milliseconds(2)) == .timedOut {
+    _ = RunLoop.main.run(mode: .default, before: Date())
+  }
+  exit(0)
 }

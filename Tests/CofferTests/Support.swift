@@ -18,14 +18,16 @@ final class ProbeEngine: StorageEngine {
   private let commitHook = Mutex<(@Sendable () async -> Void)?>(nil)
   private let readHook = Mutex<(@Sendable () async -> Void)?>(nil)
   private let missing: StoreCapabilities.Features
+  private let maximumValueSize: Int?
   let forgetsCommits: Bool
   let clock: StoreClock
 
   init(
     _ base: any StorageEngine = MemoryEngine(), without missing: StoreCapabilities.Features = [],
-    forgetsCommits: Bool = false, clock: StoreClock = .system
+    forgetsCommits: Bool = false, clock: StoreClock = .system, maximumValueSize: Int? = nil
   ) {
     self.base = base
+    self.maximumValueSize = maximumValueSize
     self.clock = clock
     self.missing = missing
     self.forgetsCommits = forgetsCommits
@@ -40,7 +42,8 @@ final class ProbeEngine: StorageEngine {
 
   var capabilities: StoreCapabilities {
     StoreCapabilities(
-      base.capabilities.features.subtracting(missing), maximumValueSize: base.capabilities.maximumValueSize)
+      base.capabilities.features.subtracting(missing),
+      maximumValueSize: maximumValueSize ?? base.capabilities.maximumValueSize)
   }
   var description: String { "probe" }
   var latestRevision: StoreRevision { base.latestRevision }
@@ -49,6 +52,9 @@ final class ProbeEngine: StorageEngine {
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     if let error = failure.withLock({ $0 }) { throw error }
     await commitHook.withLock { $0 }?()
+    for case .put(let key, let value, _) in batch.operations where value.count > capabilities.maximumValueSize {
+      throw StorageError(.valueTooLarge, "The value is too large.", key: key)
+    }
     return try await base.commit(batch, from: origin)
   }
 
@@ -104,3 +110,12 @@ func codeThrown(_ body: () async throws -> Void) async -> StorageError.Code? {
 }
 
 let unavailable = StorageError(.unavailable, "The keyring is locked.")
+
+/// Waits until a condition holds, for two minutes at most.
+func waitUntil(_ what: String, _ condition: () async throws -> Bool) async throws {
+  let end = ContinuousClock.now + .seconds(120)
+  while try await !condition() {
+    try #require(ContinuousClock.now < end, "It did not happen within two minutes: \(what)")
+    try await Task.sleep(for: .milliseconds(2))
+  }
+}

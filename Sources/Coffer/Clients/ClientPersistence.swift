@@ -19,43 +19,40 @@ public actor ClientPersistence: PersistenceCapability {
 
   public func save<T: Codable>(_ value: T, for key: String) async throws {
     let full = try StoreKey(prefix + key)
-    guard let round = round else {
-      known[full] = nil
-      try await calls.save(value, for: prefix + key)
-      known[full] = nil  // A round may have ended meanwhile.
-      return
-    }
-    try change(full, to: try calls.store.coding.encode(value, for: full), in: round)
+    if let round, try change(full, to: try calls.store.coding.encode(value, for: full), in: round) { return }
+    known[full] = nil
+    try await calls.save(value, for: prefix + key)
+    known[full] = nil  // A round may have ended meanwhile.
   }
 
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let full = try StoreKey(prefix + key)
     let encoded = try await calls.store.load(full, decode: { $0 })
     let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
-    if ClientRestoration.isRunning { known[full] = .some(encoded) }
+    if let restoration = ClientRestoration.current, restoration.persistence === self, restoration.isOpen {
+      known[full] = .some(encoded)
+    }
     return value
   }
 
   public func delete(key: String) async throws {
     let full = try StoreKey(prefix + key)
-    guard let round = round else {
-      known[full] = nil
-      try await calls.store.delete(full)
-      known[full] = nil
-      return
-    }
-    try change(full, to: nil, in: round)
+    if let round, try change(full, to: nil, in: round) { return }
+    known[full] = nil
+    try await calls.store.delete(full)
+    known[full] = nil
   }
 
   public func exists(key: String) async -> Bool { await calls.exists(key: prefix + key) }
 
   /// The round of the current task, if it is about this client.
   private var round: ClientRound? {
-    guard let round = ClientRound.current, round.persistence === self else { return nil }
+    guard let round = ClientRound.current, round.persistence === self, round.isOpen else { return nil }
     return round
   }
 
-  private func change(_ key: StoreKey, to value: EncodedValue?, in round: ClientRound) throws {
+  /// Collects a change, if there is one. Returns `false` if the round has ended meanwhile.
+  private func change(_ key: StoreKey, to value: EncodedValue?, in round: ClientRound) throws -> Bool {
     guard round.keys.contains(key) else {
       throw StorageError(
         .unsupported, "The client saves a key that is not among its persistedKeys.",
@@ -64,9 +61,9 @@ public actor ClientPersistence: PersistenceCapability {
     }
     if !round.isBaseline, let before = known[key], before?.data == value?.data, before?.attributes == value?.attributes
     {
-      return
+      return round.isOpen
     }
-    round.changes.withLock { $0.append((key, value)) }
+    return round.add(key, value)
   }
 
   /// Records what a round has stored.
@@ -76,16 +73,44 @@ public actor ClientPersistence: PersistenceCapability {
 }
 
 /// One call of `persistState()` by a session, which collects what the client saves.
+///
+/// A task that the call starts inherits it. It is therefore closed when the call returns: what that task saves later is
+/// written at once.
 final class ClientRound: Sendable {
   @TaskLocal static var current: ClientRound?
+
+  typealias Changes = [(key: StoreKey, value: EncodedValue?)]
 
   let persistence: ClientPersistence
   let keys: Set<StoreKey>
   /// Whether it finds out what the client has not changed.
   let isBaseline: Bool
-  let changes = Locked<[(key: StoreKey, value: EncodedValue?)]>([])
+  private let state = Locked<(changes: Changes, isOpen: Bool)>(([], true))
 
   init(_ persistence: ClientPersistence, keys: Set<StoreKey>, isBaseline: Bool = false) {
     (self.persistence, self.keys, self.isBaseline) = (persistence, keys, isBaseline)
   }
+
+  var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// Adds a change; returns `false` if the round has ended.
+  func add(_ key: StoreKey, _ value: EncodedValue?) -> Bool {
+    state.withLock { state in
+      if state.isOpen { state.changes.append((key, value)) }
+      return state.isOpen
+    }
+  }
+
+  /// Calls `persistState()` and returns what it has saved.
+  func collect(from client: some Persistable) async throws -> Changes {
+    defer { state.withLock { $0.isOpen = false } }
+    try await ClientRound.$current.withValue(self) { try await client.persistState() }
+    return state.withLock { state in
+      state.isOpen = false
+      return state.changes
+    }
+  }
+
+  /// What was saved so far.
+  var changes: Changes { state.withLock { $0.changes } }
 }

@@ -12,6 +12,13 @@ final class ClientSaver: Sendable {
     var nextID: UInt64 = 0
   }
 
+  /// What one client has to write.
+  struct PendingSave: Sendable {
+    let id: UInt64
+    let client: any SavedClient
+    let save: ClientSave
+  }
+
   let store: TypedStore
   private let interval: Duration
   private let clock: any Clock<Duration>
@@ -47,7 +54,7 @@ final class ClientSaver: Sendable {
     // Edits of a client that is loading are pending: the timer begins with the first of them.
     // The clients hold the saver, so that their edits are saved even if the session is released.
     if client.attach({ self.edited(id) }) { edited(id) }
-    do { try await inTurn { await client.restore() } } catch {
+    do { try await inTurn { await withoutTaskLocals { await client.restore() } } } catch {
       // The caller has no client, so that its keys are free again.
       state.withLock { state in
         state.clients[id] = nil
@@ -76,6 +83,13 @@ final class ClientSaver: Sendable {
     }
   }
 
+  /// The clients with edits that are not stored yet.
+  var pendingClients: [(id: UInt64, client: any SavedClient)] {
+    state.withLock { state in
+      state.edited.union(state.saving).sorted().compactMap { id in state.clients[id].map { (id, $0) } }
+    }
+  }
+
   private func inTurn<R>(_ body: () async throws -> R) async throws -> R { try await turns.run(turn, body) }
 
   /// Restores the clients whose keys another writer has changed.
@@ -83,15 +97,28 @@ final class ClientSaver: Sendable {
     if case .commit(let commit) = change, commit.origin == store.origin { return }
     let clients = state.withLock { Array($0.clients.values) }
     for client in clients where client.isAffected(by: change) {
-      try? await inTurn { await client.restore() }
+      try? await inTurn { await withoutTaskLocals { await client.restore() } }
     }
   }
 
   /// Saves all edits so far in one commit. What cannot be saved stays pending and is tried again after the interval.
-  /// - Throws: The first error.
+  /// - Throws: The first error; `StorageError` with code `unsupported` for a call by a client that is being restored or
+  ///   saved, which would wait for itself.
   func save() async throws {
-    let failure = try await inTurn { await saveInTurn() }
+    guard ClientRestoration.current?.isOpen != true, ClientRound.current?.isOpen != true else {
+      throw StorageError(
+        .unsupported, "A client saves its session while the session restores or saves it.",
+        advice: "Remove the call: the session saves its clients itself. Nothing was changed.",
+        location: store.engine.description)
+    }
+    let failure = try await inTurn { await withoutTaskLocals { await self.saveInTurn() } }
     if let failure { throw failure }
+  }
+
+  /// Runs `body` in a task without the task-local values of the caller: whatever the clients start in it must not
+  /// depend on who happened to save or to be the first in the interval.
+  private func withoutTaskLocals<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {
+    await Task.detached { await body() }.value
   }
 
   private func saveInTurn() async -> StorageError? {
@@ -101,31 +128,59 @@ final class ClientSaver: Sendable {
     }
     // After those that failed are among the edited ones again.
     defer { state.withLock { $0.saving = [] } }
-    var saves: [(id: UInt64, client: any SavedClient, save: ClientSave)] = []
+    var saves: [PendingSave] = []
     var failure: StorageError?
     for (id, client) in edited {
       do {
-        saves.append((id, client, try await client.collect()))
+        saves.append(PendingSave(id: id, client: client, save: try await client.collect()))
       } catch {
         let error = StoredError.storage(error)
         failure = failure ?? error
         fail(id, client, error)
       }
     }
-    do {
-      try await write(saves.flatMap(\.save.changes))
-      for saved in saves { await saved.client.saved(saved.save) }
-    } catch {
-      let error = StoredError.storage(error)
-      failure = failure ?? error
-      for saved in saves { fail(saved.id, saved.client, error) }
+    for (saved, error) in await write(saves) {
+      if let error {
+        failure = failure ?? error
+        fail(saved.id, saved.client, error)
+      } else {
+        await saved.client.saved(saved.save)
+      }
     }
     return failure
   }
 
+  /// Keeps the edits of a client for the next attempt, which the timer makes unless the store is closed.
   private func fail(_ id: UInt64, _ client: any SavedClient, _ error: StorageError) {
     client.failed(error)
-    edited(id)
+    guard error.code == .closed else {
+      edited(id)
+      return
+    }
+    state.withLock { _ = $0.edited.insert(id) }
+  }
+
+  /// Writes what several clients save in one commit. If their content is refused, or the engine has no atomic batches,
+  /// each client is written by itself, so that one value that cannot be stored does not keep back the others.
+  /// - Returns: each client with its error, or `nil` if it is stored.
+  func write(_ saves: [PendingSave]) async -> [(PendingSave, StorageError?)] {
+    if saves.count > 1, store.engine.capabilities.contains(.atomicBatches) {
+      do {
+        try await write(saves.flatMap(\.save.changes))
+        return saves.map { ($0, nil) }
+      } catch {
+        let error = StoredError.storage(error)
+        guard error.isAboutContent else { return saves.map { ($0, error) } }
+      }
+    }
+    var results: [(PendingSave, StorageError?)] = []
+    for saved in saves {
+      do {
+        try await write(saved.save.changes)
+        results.append((saved, nil))
+      } catch { results.append((saved, StoredError.storage(error))) }
+    }
+    return results
   }
 
   /// Writes changes in one commit, or one by one over an engine without atomic batches.
@@ -141,6 +196,16 @@ final class ClientSaver: Sendable {
         try await store.commit(WriteBatch([operation]), [(change.key, change.value.map { Box($0) })])
       }
     }
+  }
+}
+
+extension StorageError {
+  /// Whether a commit was refused for what it contains, so that another one may succeed. A store that cannot be written
+  /// now, or whose commit may have been applied, refuses every commit.
+  fileprivate var isAboutContent: Bool {
+    let ofContent: [Code] = [.valueTooLarge, .encodingFailed, .decodingFailed, .unsupported, .invalidKey, .newerFormat]
+    let ofStore: [Code] = [.closed, .busy, .diskFull, .readOnly, .unavailable, .outcomeUnknown, .unfinished]
+    return ofContent.contains(code) || (key != nil && !ofStore.contains(code))
   }
 }
 

@@ -11,8 +11,8 @@ import CofferLocks
 ///
 /// All edits of an interval are one commit, which contains only the values that have changed. What another process
 /// changes is restored into the clients; an edit that is not saved yet is kept, and replaces the value of the other
-/// process when it is saved. An edit that could not be saved stays pending and is tried again after each interval;
-/// ``PersistedClient/lastError`` states why.
+/// process when it is saved. An edit that could not be saved stays pending and is tried again after each interval, but
+/// not after the engine was closed; ``PersistedClient/lastError`` states why.
 ///
 /// A client is restored and saved for as long as the engine is open, even if the session is released before.
 ///
@@ -37,7 +37,7 @@ public final class ClientSession: Sendable {
     self.saver = saver
     // Subscribed before the first client is restored, so that no change falls between the two.
     let changes = engine.changes(since: nil)
-    Task { [weak saver] in
+    Task.detached { [weak saver] in
       for await change in changes { await saver?.restore(after: change) }
     }
   }
@@ -64,7 +64,11 @@ public final class ClientSession: Sendable {
   public var hasPendingEdits: Bool { saver.hasPendingEdits }
 
   /// Saves all edits now. Clients that could not be loaded are loaded first.
-  /// - Throws: The first `StorageError`. What could not be saved stays pending.
+  ///
+  /// A client whose values cannot be stored does not keep back the others, which are then saved in one commit each;
+  /// ``PersistedClient/lastError`` is its error, with the key.
+  /// - Throws: The first `StorageError`. What could not be saved stays pending. `unsupported` for a call in
+  ///   `persistState()` or `restoreState()` of a client.
   public func save() async throws { try await saver.save() }
 
   /// Saves the edits of this session when the process ends by `exit`, `SIGTERM` or `SIGINT`, and when it is stopped by
@@ -72,8 +76,11 @@ public final class ClientSession: Sendable {
   ///
   /// The process's own actions for these signals are performed afterwards: its handlers are called, and without one the
   /// process ends by the signal. A signal that is ignored stays ignored. Set other handlers before this call. Saving
-  /// may take five seconds; a device that does not answer cannot keep the process from ending. `SIGKILL` and `_exit`
-  /// lose the edits since the last interval. Call ``save()`` before an `exit` on the main actor if clients are isolated
-  /// to it: they cannot be asked while it waits.
+  /// may take a few seconds; a device that does not answer cannot keep the process from ending. `SIGKILL` and `_exit`
+  /// lose the edits since the last interval.
+  ///
+  /// Call ``save()`` before an `exit` in asynchronous code on the main actor if clients are isolated to the main actor:
+  /// they cannot be asked while it is blocked by `exit`. The other clients are saved, and the loss is stated on
+  /// standard error.
   public func saveAtTermination() { ClientTermination.shared.add(saver) }
 }

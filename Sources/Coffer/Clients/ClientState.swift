@@ -28,7 +28,7 @@ protocol ClientStateBox {
 }
 
 /// The value of a property of a client, and its edits that are not saved yet.
-protocol AnyClientCell: Sendable {
+protocol AnyClientCell: AnyObject, Sendable {
   /// The number of edits so far.
   var edits: UInt64 { get }
   /// Whether all of them are stored.
@@ -39,9 +39,25 @@ protocol AnyClientCell: Sendable {
   func saved(_ edits: UInt64)
 }
 
-/// Whether the task restores a client, so that its assignments are no edits.
-enum ClientRestoration {
-  @TaskLocal static var isRunning = false
+/// One call of `restoreState()` by a session: assignments to the properties of its client are no edits.
+///
+/// A task that the call starts inherits it. It is therefore closed when the call returns: what that task assigns later
+/// is an edit.
+final class ClientRestoration: Sendable {
+  @TaskLocal static var current: ClientRestoration?
+
+  let persistence: ClientPersistence
+  private let cells: Set<ObjectIdentifier>
+  private let hasReturned = Locked(false)
+
+  init(_ persistence: ClientPersistence, _ cells: [any AnyClientCell]) {
+    self.persistence = persistence
+    self.cells = Set(cells.map { ObjectIdentifier($0) })
+  }
+
+  var isOpen: Bool { !hasReturned.withLock { $0 } }
+  func close() { hasReturned.withLock { $0 = true } }
+  func restores(_ cell: any AnyClientCell) -> Bool { cells.contains(ObjectIdentifier(cell)) && isOpen }
 }
 
 final class ClientCell<Value: Sendable>: AnyClientCell {
@@ -62,7 +78,7 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
 
   /// Assigns a value. A restored value does not replace an edit that is not saved yet.
   func set(_ value: Value) {
-    let isRestored = ClientRestoration.isRunning
+    let isRestored = ClientRestoration.current?.restores(self) ?? false
     let onEdit = state.withLock { state -> (@Sendable () -> Void)? in
       if isRestored {
         if state.edits == state.saved { state.value = value }

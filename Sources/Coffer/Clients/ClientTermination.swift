@@ -17,8 +17,10 @@ private func noteSignal(_ number: Int32) {
 /// Saves the clients of sessions before the process ends or is suspended.
 final class ClientTermination: Sendable {
   static let shared = ClientTermination()
-  /// The time after which the process ends even if a session is not saved.
-  private static let patience = DispatchTimeInterval.seconds(5)
+  /// The time, after ``patienceForAll``, after which the process ends even if a session is not saved.
+  private static let patience = DispatchTimeInterval.seconds(2)
+  /// The time after which clients that do not answer are left out.
+  private static let patienceForAll = DispatchTimeInterval.seconds(2)
 
   private struct State: Sendable {
     var savers: [ClientSaver] = []
@@ -112,6 +114,45 @@ final class ClientTermination: Sendable {
         done.leave()
       }
     }
-    _ = done.wait(timeout: .now() + Self.patience)
+    guard !Self.wait(for: done, Self.patienceForAll) else { return }
+    // A client is isolated to an actor that does not run any more: the others are saved without it.
+    saveWhatAnswers(savers.filter(\.hasPendingEdits))
+    if !Self.wait(for: done, Self.patience) { Self.reportLoss() }
+  }
+
+  /// Saves the clients that can be asked, without those that do not answer within a second.
+  private func saveWhatAnswers(_ savers: [ClientSaver]) {
+    let collecting = savers.map { ($0, $0.collectWithoutTurn()) }
+    let limit = DispatchTime.now() + .seconds(1)
+    let written = DispatchGroup()
+    for (saver, collection) in collecting {
+      _ = collection.done.wait(timeout: limit)
+      written.enter()
+      Task.detached {
+        await saver.write(collection)
+        written.leave()
+      }
+    }
+    _ = written.wait(timeout: .now() + Self.patience)
+  }
+
+  /// Waits for a group. On the main thread, what is isolated to the main actor runs meanwhile, unless the caller of
+  /// `exit` is itself isolated to it and was suspended before.
+  private static func wait(for group: DispatchGroup, _ limit: DispatchTimeInterval) -> Bool {
+    guard Thread.isMainThread else { return group.wait(timeout: .now() + limit) == .success }
+    let end = DispatchTime.now() + limit
+    while DispatchTime.now() < end {
+      if group.wait(timeout: .now() + .milliseconds(2)) == .success { return true }
+      _ = RunLoop.main.run(mode: .default, before: Date())
+    }
+    return false
+  }
+
+  /// States on standard error that edits are lost: nothing else is left to tell.
+  private static func reportLoss() {
+    let text =
+      "coffer: The process ends before all clients could be saved. Some edits since the last interval are lost. "
+      + "Call save() of the session before exit.\n"
+    FileHandle.standardError.write(Data(text.utf8))
   }
 }

@@ -68,7 +68,10 @@ extension PersistedClient: SavedClient {
 
   func restore() async {
     do {
-      try await ClientRestoration.$isRunning.withValue(true) { try await client.restoreState() }
+      let restoration = ClientRestoration(persistence, cells)
+      defer { restoration.close() }
+      try await ClientRestoration.$current.withValue(restoration) { try await client.restoreState() }
+      restoration.close()
       await noteWhatIsUnchanged()
       status.withLock { $0.load = .loaded }
     } catch {
@@ -84,8 +87,8 @@ extension PersistedClient: SavedClient {
     guard cells.allSatisfy(\.isSaved) else { return }
     let round = ClientRound(persistence, keys: keys, isBaseline: true)
     // A client that cannot be saved says so when it is.
-    try? await ClientRound.$current.withValue(round) { try await client.persistState() }
-    if cells.map(\.edits) == edits { await persistence.committed(round.changes.withLock { $0 }) }
+    _ = try? await round.collect(from: client)
+    if cells.map(\.edits) == edits { await persistence.committed(round.changes) }
   }
 
   func collect() async throws -> ClientSave {
@@ -93,8 +96,7 @@ extension PersistedClient: SavedClient {
     if case .failed(let error) = state { throw error }
     let edits = cells.map(\.edits)
     let round = ClientRound(persistence, keys: keys)
-    try await ClientRound.$current.withValue(round) { try await client.persistState() }
-    return ClientSave(changes: round.changes.withLock { $0 }, edits: edits)
+    return ClientSave(changes: try await round.collect(from: client), edits: edits)
   }
 
   func failed(_ error: StorageError) { status.withLock { $0.lastError = error } }

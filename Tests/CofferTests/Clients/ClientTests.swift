@@ -176,31 +176,6 @@ private struct HalfClient: Persistable {
     #expect(try await TypedStore(engine: engine).load(Theme.self, for: "theme") == .dark)
   }
 
-  @Test func aFailedLoadKeepsWhatIsStored() async throws {
-    let store = TypedStore(engine: engine)
-    try await store.save(Theme.dark, for: "theme")
-    try await store.save("de", for: "language")
-    let probe = ProbeEngine(engine)
-    probe.fail(unavailable)
-    let session = session(probe)
-    let preferences = try await session.start { PrintedClient(persistence: $0) }
-    guard case .failed(let error) = preferences.state else {
-      Issue.record("the load did not fail")
-      return
-    }
-    #expect(error.code == .unavailable)
-    let revision = engine.latestRevision
-    preferences.client.language = "fr"
-    #expect(await codeThrown { try await session.save() } == .unavailable)
-    #expect(engine.latestRevision == revision)
-    probe.fail(nil)
-    try await session.save()
-    // The edit is stored; the default of the other property has replaced nothing.
-    #expect(preferences.state.isLoaded && preferences.client.theme == .dark)
-    #expect(try await store.load(Theme.self, for: "theme") == .dark)
-    #expect(try await store.load(String.self, for: "language") == "fr")
-  }
-
   @Test func changesOfOthersArriveAndPendingEditsStay() async throws {
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
@@ -208,7 +183,7 @@ private struct HalfClient: Persistable {
     let other = TypedStore(engine: engine)
     try await other.saveAll([("theme", Theme.dark)])
     try await other.saveAll([("language", "de")])
-    while preferences.client.theme != .dark { await Task.yield() }
+    try await waitUntil("the change arrives") { preferences.client.theme == .dark }
     #expect(preferences.client.language == "fr")
     try await session.save()
     #expect(try await other.load(String.self, for: "language") == "fr")

@@ -11,13 +11,16 @@ import CofferLocks
 /// await manager.stop()          // the search, then the persistence
 /// ```
 ///
+/// Each call of a capability has a deadline, after which ``start()`` and ``stop()`` go on without it. An abandoned call
+/// is not ended; the capability is not called again before it has returned.
+///
 /// A capability that fails, at its activation or by becoming unavailable later (``ReportingCapability``), stops what
 /// depends on it and nothing else. ``start()`` activates it again, with what depends on it.
 public actor DefaultCapabilityManager {
   private struct Entry {
     let capability: any Capability
     let dependencies: [CapabilityID]
-    let deadline: Duration
+    let calls: CapabilityCalls
     var watch: Task<Void, Never>?
   }
 
@@ -31,7 +34,7 @@ public actor DefaultCapabilityManager {
 
   /// Creates a manager without capabilities.
   /// - Parameters:
-  ///   - deadline: the time that an activation may take, unless another is given with the capability.
+  ///   - deadline: the time that each call of a capability may take, unless another is given with the capability.
   ///   - clock: the clock of the deadlines.
   public init(deadline: Duration = .seconds(30), clock: any Clock<Duration> = ContinuousClock()) {
     (self.deadline, self.clock) = (deadline, clock)
@@ -42,7 +45,7 @@ public actor DefaultCapabilityManager {
   ///   - capability: the capability.
   ///   - name: its name, which no other capability of the manager has.
   ///   - dependencies: the names of the capabilities that must be active before; they may be registered later.
-  ///   - deadline: the time that its activation may take; that of the manager by default.
+  ///   - deadline: the time that each of its calls may take; that of the manager by default.
   /// - Throws: `StorageError` with code `unsupported` if the name is taken.
   public func register(
     _ capability: any Capability, as name: CapabilityID, dependsOn dependencies: [CapabilityID] = [],
@@ -54,7 +57,8 @@ public actor DefaultCapabilityManager {
         advice: "Choose another name. Nothing was changed.")
     }
     entries[name] = Entry(
-      capability: capability, dependencies: dependencies, deadline: deadline ?? self.deadline)
+      capability: capability, dependencies: dependencies,
+      calls: CapabilityCalls(name, capability, deadline: deadline ?? self.deadline, clock: clock))
     registered.append(name)
     set(name, .inactive)
   }
@@ -69,8 +73,8 @@ public actor DefaultCapabilityManager {
   /// Activates every capability that is not active, each after those that it depends on. One that fails does not stop
   /// others; what depends on it stays inactive.
   /// - Throws: The first error of an activation; `StorageError`: `unsupported` for an unknown dependency or a cycle, in
-  ///   which case nothing was activated, `unavailable` for an activation that exceeded its deadline or after which the
-  ///   capability was not available. `CancellationError` when the task was cancelled before the start.
+  ///   which case nothing was activated, `unavailable` for a call that exceeded its deadline and for a capability that
+  ///   was not available after its activation. `CancellationError` when the task was cancelled before the start.
   public func start() async throws {
     try await turns.run(turn) {
       var failure: (any Error)?
@@ -91,17 +95,19 @@ public actor DefaultCapabilityManager {
     }
   }
 
-  /// Deactivates every active capability, each before those that it depends on. Failed ones become inactive.
+  /// Deactivates every active capability, each before those that it depends on. Failed ones become inactive; one that
+  /// is not deactivated within its deadline is failed.
   public func stop() async {
     // In a task of its own, so that a cancelled caller stops everything too.
-    await Task {
-      try? await turns.run(turn) {
-        for name in ((try? order()) ?? registered).reversed() {
-          if state(of: name) == .active { await deactivate(name) }
-          set(name, .inactive)
-        }
+    await Task.detached { [self] in await stopAll() }.value
+  }
+
+  private func stopAll() async {
+    try? await turns.run(turn) {
+      for name in ((try? order()) ?? registered).reversed() {
+        if state(of: name) == .active { await deactivate(name) } else { set(name, .inactive) }
       }
-    }.value
+    }
   }
 
   private func order() throws -> [CapabilityID] {
@@ -113,10 +119,14 @@ public actor DefaultCapabilityManager {
   }
 
   private func activate(_ name: CapabilityID, _ entry: Entry) async throws {
-    let capability = entry.capability
-    try await CapabilityActivation(name, capability).run(within: entry.deadline, clock)
-    guard await capability.isAvailable else {
-      await capability.deactivate()
+    try await entry.calls.activate()
+    let isAvailable: Bool
+    do { isAvailable = try await entry.calls.isAvailable() } catch {
+      try? await entry.calls.deactivate()
+      throw error
+    }
+    guard isAvailable else {
+      try? await entry.calls.deactivate()
       throw StorageError(
         .unavailable, "The capability '\(name)' is not available after its activation.",
         advice: "What depends on it was not activated. Start again when it is available.")
@@ -127,18 +137,21 @@ public actor DefaultCapabilityManager {
     set(name, .deactivating)
     entries[name]?.watch?.cancel()
     entries[name]?.watch = nil
-    await entries[name]?.capability.deactivate()
-    set(name, .inactive)
+    do {
+      try await entries[name]?.calls.deactivate()
+      set(name, .inactive)
+    } catch { set(name, .failed(reason: "\(error)")) }
   }
 
   /// Follows the availability of an active capability, if it reports it.
   private func watch(_ name: CapabilityID, _ entry: Entry) {
     guard let reporting = entry.capability as? any ReportingCapability else { return }
     let availability = reporting.availability()
-    entries[name]?.watch = Task { [weak self] in
+    entries[name]?.watch = Task.detached { [weak self] in
       for await present in availability {
         guard case .unavailable(let reason) = present else { continue }
-        await self?.lost(name, reason)
+        // In a task of its own: stopping the capability cancels this one.
+        await Task.detached { [weak self] in await self?.lost(name, reason) }.value
         return
       }
     }
@@ -146,20 +159,18 @@ public actor DefaultCapabilityManager {
 
   /// Stops what depends on a capability that has become unavailable, then the capability.
   private func lost(_ name: CapabilityID, _ reason: String) async {
-    await Task {
-      try? await turns.run(turn) {
-        guard state(of: name) == .active, entries[name]?.watch?.isCancelled == false else { return }
-        var affected: Set = [name]
-        let order = (try? order()) ?? registered
-        for other in order where !affected.isDisjoint(with: entries[other]?.dependencies ?? []) {
-          affected.insert(other)
-        }
-        for other in order.reversed() where other != name && affected.contains(other) && state(of: other) == .active {
-          await deactivate(other)
-        }
-        await deactivate(name)
-        set(name, .failed(reason: reason))
+    try? await turns.run(turn) {
+      guard state(of: name) == .active, entries[name]?.watch?.isCancelled == false else { return }
+      var affected: Set = [name]
+      let order = (try? order()) ?? registered
+      for other in order where !affected.isDisjoint(with: entries[other]?.dependencies ?? []) {
+        affected.insert(other)
       }
-    }.value
+      for other in order.reversed() where other != name && affected.contains(other) && state(of: other) == .active {
+        await deactivate(other)
+      }
+      await deactivate(name)
+      set(name, .failed(reason: reason))
+    }
   }
 }

@@ -1,0 +1,215 @@
+import Coffer
+import CofferTesting
+import Foundation
+import Synchronization
+import Testing
+
+/// A client whose value can be refused, and which records the task-local value of its calls.
+private struct TextClient: Persistable {
+  @TaskLocal static var caller = ""
+  static let persistedKeys = ["text", "limit"]
+  let persistence: any PersistenceCapability
+  let log = CallerLog()
+  @ClientState var text = ""
+  @ClientState var limit = 0.5
+
+  func persistState() async throws {
+    log.add(Self.caller)
+    try await persistence.save(limit, for: "limit")
+    try await persistence.save(text, for: "text")
+  }
+  func restoreState() async throws {
+    log.add(Self.caller)
+    if let saved = try await persistence.load(Double.self, for: "limit") { limit = saved }
+    if let saved = try await persistence.load(String.self, for: "text") { text = saved }
+  }
+}
+
+private final class CallerLog: Sendable {
+  private let callers = Mutex<Set<String>>([])
+  var all: Set<String> { callers.withLock { $0 } }
+  func add(_ caller: String) { callers.withLock { _ = $0.insert(caller) } }
+}
+
+/// A client whose calls start tasks that go on after them.
+private struct StartingClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  let gate = AsyncStream<Void>.makeStream()
+  let ended = AsyncStream<Void>.makeStream()
+  @ClientState var number = 0
+
+  func persistState() async throws { try await persistence.save(number, for: "number") }
+  func restoreState() async throws {
+    Task {
+      for await _ in gate.stream { break }
+      number = 5
+      try await persistence.save(9, for: "other")
+      ended.continuation.yield()
+    }
+  }
+}
+
+/// A client that saves its session in `restoreState()`.
+private struct RecursiveClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  let session: ClientSession
+
+  func persistState() async throws {}
+  func restoreState() async throws { try await session.save() }
+}
+
+/// Clients that cannot be loaded or saved, beside others that can.
+@Suite(.timeLimit(.minutes(10))) struct ClientFailureTests {
+  let engine = MemoryEngine()
+  let clock = ManualClock()
+
+  private func session(_ engine: (any StorageEngine)? = nil) -> ClientSession {
+    ClientSession(engine: engine ?? self.engine, clock: clock)
+  }
+
+  @Test(arguments: [true, false])
+  func aValueThatIsTooLargeDoesNotKeepBackOtherClients(isAtomic: Bool) async throws {
+    let probe = ProbeEngine(engine, without: isAtomic ? [] : [.atomicBatches], maximumValueSize: 100)
+    let session = session(probe)
+    var clients: [PersistedClient<TextClient>] = []
+    for name in ["a/", "b/", "c/"] {
+      clients.append(try await session.start(prefix: name) { TextClient(persistence: $0) })
+    }
+    for client in clients { client.client.text = "x" }
+    clients[1].client.text = String(repeating: "x", count: 101)
+    #expect(await codeThrown { try await session.save() } == .valueTooLarge)
+    #expect(clients[1].lastError?.key == "b/text")
+    #expect(clients[0].lastError == nil && clients[2].lastError == nil)
+    let store = TypedStore(engine: engine)
+    for key in ["a/text", "c/text"] as [StoreKey] { #expect(try await store.load(String.self, for: key) == "x") }
+    #expect(try await store.load(String.self, for: "b/text") == nil && session.hasPendingEdits)
+    // The edit is kept for the next attempt.
+    clients[1].client.text.removeLast()
+    try await session.save()
+    #expect(try await store.load(String.self, for: "b/text")?.count == 100)
+    #expect(clients[1].lastError == nil && !session.hasPendingEdits)
+  }
+
+  @Test func aValueThatCannotBeEncodedDoesNotKeepBackOtherClients() async throws {
+    let session = session()
+    let good = try await session.start(prefix: "a/") { TextClient(persistence: $0) }
+    let bad = try await session.start(prefix: "b/") { TextClient(persistence: $0) }
+    good.client.text = "x"
+    bad.client.limit = .infinity
+    #expect(await codeThrown { try await session.save() } == .encodingFailed)
+    #expect(bad.lastError?.key == "b/limit" && good.lastError == nil)
+    #expect(try await TypedStore(engine: engine).load(String.self, for: "a/text") == "x")
+    bad.client.limit = 2
+    try await session.save()
+    #expect(try await TypedStore(engine: engine).load(Double.self, for: "b/limit") == 2)
+  }
+
+  @Test func aClosedStoreEndsTheTimer() async throws {
+    let session = session()
+    let client = try await session.start { TextClient(persistence: $0) }
+    client.client.text = "x"
+    await clock.waitForSleepers()
+    try await engine.close()
+    clock.advance(by: .milliseconds(300))
+    try await waitUntil("the save fails") { client.lastError?.code == .closed }
+    #expect(await codeThrown { try await session.save() } == .closed)
+    #expect(clock.sleeperCount == 0 && session.hasPendingEdits)
+    // Another edit is tried once.
+    client.client.text = "y"
+    await clock.waitForSleepers()
+    clock.advance(by: .milliseconds(300))
+    #expect(await codeThrown { try await session.save() } == .closed)
+    #expect(clock.sleeperCount == 0)
+  }
+
+  @Test func clientsAreCalledWithoutTheTaskLocalsOfACaller() async throws {
+    let client = try await TextClient.$caller.withValue("creator") {
+      let session = session()
+      let client = try await session.start { TextClient(persistence: $0) }
+      client.client.text = "x"
+      try await TextClient.$caller.withValue("saver") { try await session.save() }
+      try await TypedStore(engine: engine).save("y", for: "text")
+      try await waitUntil("the change arrives") { client.client.text == "y" }
+      return client
+    }
+    #expect(client.client.log.all == [""])
+  }
+
+  @Test func aTaskOfARestorationEditsAfterIt() async throws {
+    let session = session()
+    let client = try await session.start { StartingClient(persistence: $0) }
+    client.client.gate.continuation.yield()
+    for await _ in client.client.ended.stream { break }
+    #expect(session.hasPendingEdits && client.client.number == 5)
+    try await session.save()
+    let store = TypedStore(engine: engine)
+    #expect(try await store.load(Int.self, for: "number") == 5)
+    #expect(try await store.load(Int.self, for: "other") == 9)
+  }
+
+  @Test func aClientThatSavesItsSessionDoesNotWaitForItself() async throws {
+    let session = session()
+    let client = try await session.start { RecursiveClient(persistence: $0, session: session) }
+    guard case .failed(let error) = client.state else {
+      Issue.record("the call was not refused")
+      return
+    }
+    #expect(error.code == .unsupported)
+  }
+
+  @Test func aFailedLoadKeepsWhatIsStored() async throws {
+    let store = TypedStore(engine: engine)
+    try await store.saveAll([("theme", Theme.dark)])
+    try await store.saveAll([("language", "de")])
+    let probe = ProbeEngine(engine)
+    probe.fail(unavailable)
+    let session = session(probe)
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    guard case .failed(let error) = preferences.state else {
+      Issue.record("the load did not fail")
+      return
+    }
+    #expect(error.code == .unavailable && preferences.client.theme == .system)
+    let revision = engine.latestRevision
+    preferences.client.language = "fr"
+    // Commits would succeed now: only the failed load keeps the client from being saved.
+    probe.fail(nil)
+    probe.afterRead { probe.fail(unavailable) }
+    #expect(await codeThrown { try await session.save() } == .unavailable)
+    probe.afterRead(nil)
+    probe.fail(nil)
+    #expect(engine.latestRevision == revision && preferences.client.language == "fr")
+    try await session.save()
+    #expect(preferences.state.isLoaded && preferences.client.theme == .dark)
+    #expect(preferences.client.language == "fr" && preferences.lastError == nil)
+    #expect(try await store.load(Theme.self, for: "theme") == .dark)
+    #expect(try await store.load(String.self, for: "language") == "fr")
+  }
+
+  /// The bytes of a value that cannot be read may be all that is left of it: nothing replaces them.
+  @Test func aValueThatCannotBeReadIsNotReplaced() async throws {
+    let store = TypedStore(engine: engine)
+    let bytes = Data("\"dusk\"".utf8)
+    try await store.save(bytes, for: "theme")
+    let session = session()
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    guard case .failed(let error) = preferences.state else {
+      Issue.record("the load did not fail")
+      return
+    }
+    #expect(error.code == .decodingFailed && error.key == "theme")
+    let revision = engine.latestRevision
+    preferences.client.theme = .dark
+    preferences.client.language = "fr"
+    #expect(await codeThrown { try await session.save() } == .decodingFailed)
+    #expect(preferences.lastError?.key == "theme" && session.hasPendingEdits)
+    #expect(engine.latestRevision == revision)
+    #expect(try await store.load(Data.self, for: "theme") == bytes)
+    try await store.save(Theme.system, for: "theme")
+    try await session.save()
+    #expect(try await store.load(Theme.self, for: "theme") == .dark)
+    #expect(try await store.load(String.self, for: "language") == "fr")
+  }
+}

@@ -70,7 +70,7 @@ package struct PersistenceCalls: Sendable {
           advice: "Nothing was changed. The rollback of the typed store restores the values before a migration.",
           location: store.engine.description)
       }
-      try await store.migrate()
+      try await store.migrate().requireComplete()
       return
     }
     throw StorageError(

@@ -18,13 +18,18 @@ public final class StoreTransaction: Sendable {
   /// another writer changes the key in the meantime.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await attempt.value(of: key).map {
-      do { return try coding.decode(type, from: $0, for: key) } catch let error as StorageError
-        where error.code == .migrationNeeded
-      {
-        attempt.needsMigration(error)
-        throw error
-      }
+    guard let stored = try await attempt.value(of: key) else { return nil }
+    do { return try coding.decode(type, from: stored, for: key) } catch let error as StorageError
+      where error.code == .migrationNeeded
+    {
+      attempt.needsMigration(error)
+      throw error
+    } catch let error as StorageError where error.code == .newerFormat && coding.schema != nil {
+      guard let keptKey = KeptForms.key(of: key), let kept = try await attempt.value(of: keptKey),
+        let old = try OldForm(kept.data, of: key, replacedBy: stored.data, at: coding.location),
+        let value = try coding.previous(type, from: old, for: key)
+      else { throw error }
+      return value
     }
   }
 

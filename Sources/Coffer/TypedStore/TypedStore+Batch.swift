@@ -44,7 +44,11 @@ extension TypedStore {
     } by: {
       try await handle($1, of: $0, as: type)
     } read: {
-      try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+      try await orPrevious {
+        try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+      } previous: {
+        try await previousValues(type, for: keys)
+      }
     }
   }
 

@@ -28,13 +28,16 @@ extension TypedStore {
       try coding.decode(type, from: $0, for: key)
     } handling: { [self] in
       try await handle($0, of: key, as: type)
+    } previous: { [self] in
+      try await previousValue(type, for: key)
     }
   }
 
   /// - Parameter handle: called with the error of a read of a damaged value, which is repeated if it returns.
   func values<T: Sendable>(
     of key: StoreKey, decode: @escaping @Sendable (EncodedValue) throws -> T,
-    handling handle: @escaping @Sendable (StorageError) async throws -> Void
+    handling handle: @escaping @Sendable (StorageError) async throws -> Void,
+    previous: @escaping @Sendable () async throws -> T? = { nil }
   ) -> AsyncStream<Result<T?, StorageError>> {
     // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
@@ -48,13 +51,17 @@ extension TypedStore {
         guard let needed = await nextRevision(of: key, after: before, waiting) else { return nil }
         let position = engine.latestPosition
         do {
-          let (value, revision, expires) = try await handlingDamage {
-            _ in
-            key
-          } by: {
-            try await handle($1)
-          } read: {
-            try await present(key, notBefore: needed.revision, decode)
+          let (value, revision, expires) = try await orPrevious {
+            try await handlingDamage {
+              _ in
+              key
+            } by: {
+              try await handle($1)
+            } read: {
+              try await present(key, notBefore: needed.revision, decode)
+            }
+          } previous: {
+            try await previous().map { ($0, position.revision, nil) }
           }
           progress.withLock { $0 = ValueProgress(seen: (revision, expires)) }
           return .success(value)

@@ -183,13 +183,12 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    do {
-      return try await handlingDamage(of: key, as: type) {
+    try await orPrevious {
+      try await handlingDamage(of: key, as: type) {
         try await load(key) { try coding.decode(type, from: $0, for: key) }
       }
-    } catch let error as StorageError where error.code == .newerFormat && coding.schema != nil {
-      if let value = try await previousValue(type, for: key) { return value }
-      throw error
+    } previous: {
+      try await previousValue(type, for: key)
     }
   }
 

@@ -29,10 +29,14 @@ extension TypedStore {
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
     try await pending?.flush()
-    return try await handlingDamage(of: key, as: type) {
-      let entry = try await engine.versionedEntry(key)
-      return Versioned(
-        try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+    return try await orPrevious {
+      try await handlingDamage(of: key, as: type) {
+        let entry = try await engine.versionedEntry(key)
+        return Versioned(
+          try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+      }
+    } previous: {
+      try await previousEntry(type, for: key).map { Versioned($0.value, revision: $0.revision) }
     }
   }
 

@@ -22,6 +22,7 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
 private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
   let deletions = keys.map(WriteBatch.Operation.delete)
   guard asJSON else {
+    let deletions = try await deletions + engine.removalOfKeptForms(of: keys)
     try await engine.commit(WriteBatch(deletions), from: StoreOrigin())
     return .ok
   }
@@ -30,7 +31,8 @@ private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: 
   while true {
     let found = try await lookUp(keys, in: engine)
     do {
-      let commit = try await engine.commit(WriteBatch(found.requirements + deletions), from: StoreOrigin())
+      let kept = try await engine.removalOfKeptForms(of: keys)
+      let commit = try await engine.commit(WriteBatch(found.requirements + deletions + kept), from: StoreOrigin())
       try print(
         .object(
           commit.members + [

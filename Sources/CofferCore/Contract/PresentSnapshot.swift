@@ -1,22 +1,31 @@
 package import Foundation
 
-/// A snapshot without the values that had expired when it began.
-package struct PresentSnapshot: StorageSnapshot {
+/// A snapshot without the values that had expired when it began, whose listings leave out kept old forms.
+package struct PresentSnapshot: KeptFormSnapshot {
   private let base: any StorageSnapshot
   private let date: Date
   private let confirmsSummaries: Bool
+  private let listsKeptForms: Bool
 
   /// - Parameters:
   ///   - base: the snapshot of all stored values.
   ///   - date: the date of the snapshot, by the clock of the engine.
   ///   - confirmsSummaries: whether the attributes of a summary are proven only by reading its entry.
-  package init(_ base: any StorageSnapshot, at date: Date, confirmsSummaries: Bool = false) {
+  ///   - listsKeptForms: whether listings have the kept forms of migrated values.
+  package init(
+    _ base: any StorageSnapshot, at date: Date, confirmsSummaries: Bool = false, listsKeptForms: Bool = false
+  ) {
     self.base = base
     self.date = date
     self.confirmsSummaries = confirmsSummaries
+    self.listsKeptForms = listsKeptForms
   }
 
   package var revision: StoreRevision { base.revision }
+
+  package var withKeptForms: any StorageSnapshot {
+    PresentSnapshot(base, at: date, confirmsSummaries: confirmsSummaries, listsKeptForms: true)
+  }
 
   package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await base.entries(keys).map { $0?.present(at: date) }
@@ -52,7 +61,7 @@ package struct PresentSnapshot: StorageSnapshot {
 
   /// Returns the next page that is not empty without its absent items: only the end of the store is an empty page.
   private func present<Item>(
-    after: StoreKey?, _ key: (Item) -> StoreKey, read: (StoreKey?) async throws -> [Item],
+    after: StoreKey?, _ key: KeyPath<Item, StoreKey>, read: (StoreKey?) async throws -> [Item],
     isAbsent: (Item) async -> Bool
   ) async throws -> [Item] {
     var last = after
@@ -61,9 +70,11 @@ package struct PresentSnapshot: StorageSnapshot {
       guard let end = page.last else { return [] }
       var present: [Item] = []
       present.reserveCapacity(page.count)
-      for item in page where await !isAbsent(item) { present.append(item) }
+      for item in page where await !isAbsent(item) {
+        if listsKeptForms || !KeptForms.contains(item[keyPath: key]) { present.append(item) }
+      }
       if !present.isEmpty { return present }
-      last = key(end)
+      last = end[keyPath: key]
     }
   }
 }

@@ -3,8 +3,12 @@ import CofferLocks
 import Foundation
 
 /// A snapshot whose values are opened as they are read.
-struct EncryptedSnapshot: StorageSnapshot {
+struct EncryptedSnapshot: KeptFormSnapshot {
+  /// The stored values, with kept forms.
   let base: any StorageSnapshot
+  /// The stored values that are listed while names are shown.
+  private let listed: any StorageSnapshot
+  private let listsKeptForms: Bool
   let engine: EncryptedEngine
   /// The state of the key ring at the revision of the snapshot.
   let cipher: StoreCipher
@@ -21,9 +25,11 @@ struct EncryptedSnapshot: StorageSnapshot {
 
   init(
     _ base: any StorageSnapshot, of engine: EncryptedEngine, under cipher: StoreCipher, at date: Date,
-    withExpired: Bool = false
+    withExpired: Bool = false, listsKeptForms: Bool = false
   ) {
-    self.base = base
+    self.base = base.listingKeptForms
+    listed = listsKeptForms ? base.listingKeptForms : base
+    self.listsKeptForms = listsKeptForms
     self.cipher = cipher
     self.withExpired = withExpired
     self.engine = engine
@@ -31,6 +37,13 @@ struct EncryptedSnapshot: StorageSnapshot {
   }
 
   var revision: StoreRevision { base.revision }
+
+  var withKeptForms: any StorageSnapshot {
+    EncryptedSnapshot(base, of: engine, under: cipher, at: date, withExpired: withExpired, listsKeptForms: true)
+  }
+
+  /// Whether listings of hidden names have a name.
+  private func lists(_ name: StoreKey) -> Bool { listsKeptForms || !KeptForms.contains(name) }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await opening { try await engine.entries(keys, under: cipher) { try await base.entries($0) } }
@@ -43,7 +56,7 @@ struct EncryptedSnapshot: StorageSnapshot {
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     guard engine.hidesNames else {
       return try await opening {
-        try await base.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
+        try await listed.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
       }
     }
     let index = try await nameIndex()
@@ -51,7 +64,7 @@ struct EncryptedSnapshot: StorageSnapshot {
     while limit > 0 {
       let part = part(of: index, from: next, prefix, limit)
       guard !part.isEmpty else { return [] }
-      let page = try await entries(part)
+      let page = try await entries(part).filter { lists($0.key) }
       if !page.isEmpty { return page }
       next = part.endIndex
     }
@@ -60,13 +73,15 @@ struct EncryptedSnapshot: StorageSnapshot {
 
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     guard engine.hidesNames else {
-      return try await base.summaries(prefix: prefix, after: after, limit: limit).map { cipher.summary($0, of: $0.key) }
+      return try await listed.summaries(prefix: prefix, after: after, limit: limit).map {
+        cipher.summary($0, of: $0.key)
+      }
     }
     let index = try await nameIndex()
     var summaries: [StoreEntrySummary] = []
     for entry in index.entries[index.start(prefix: prefix, after: after)...] {
       guard summaries.count < limit, prefix.map(entry.name.hasPrefix) ?? true else { break }
-      if !entry.summary.attributes.isExpired(at: date) { summaries.append(entry.summary) }
+      if !entry.summary.attributes.isExpired(at: date), lists(entry.name) { summaries.append(entry.summary) }
     }
     return summaries
   }

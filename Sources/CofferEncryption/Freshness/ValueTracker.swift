@@ -83,7 +83,8 @@ final class ValueTracker: Sendable {
     let (changes, cipher, keys, base) = (pending.changes, pending.cipher, pending.keys, base)
     if counts {
       return try await base.withSnapshot { [self] snapshot in
-        let replaced = try await ReplacedValues(except: changes, countedIn: snapshot, of: base, under: cipher, keys)
+        let replaced = try await ReplacedValues(
+          except: changes, countedIn: snapshot.listingKeptForms, of: base, under: cipher, keys)
         return try await commit(pending, replacing: replaced)
       }
     }
@@ -95,7 +96,7 @@ final class ValueTracker: Sendable {
       try await commit(
         pending,
         replacing: unlessDamaged {
-          try await ReplacedValues(of: changes, listedIn: snapshot, of: base, under: cipher, keys)
+          try await ReplacedValues(of: changes, listedIn: snapshot.listingKeptForms, of: base, under: cipher, keys)
         })
     }
   }
@@ -227,7 +228,8 @@ final class ValueTracker: Sendable {
         // Otherwise a record was replaced after the snapshot was taken.
         guard max(stored.revision, freshness?.revision ?? .zero) <= snapshot.revision else { return nil }
         return Scan(
-          stored: stored, freshness: freshness?.content, values: try await ValueCount(of: snapshot, under: keys))
+          stored: stored, freshness: freshness?.content,
+          values: try await ValueCount(of: snapshot.listingKeptForms, under: keys))
       }
       if let found { return found }
       try await attempts.wait()

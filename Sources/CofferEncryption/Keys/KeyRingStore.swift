@@ -216,7 +216,9 @@ package struct KeyRingStore: Sendable {
       guard !isSealed else { throw StorageError.ringIsLost(location: engine.description) }
     }
     if missing == .create {
-      let isEmpty = try await engine.withSnapshot { try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
+      let isEmpty = try await engine.withSnapshot {
+        try await $0.listingKeptForms.summaries(prefix: nil, after: nil, limit: 1).isEmpty
+      }
       guard isEmpty else {
         throw StorageError(
           .keyUnavailable,

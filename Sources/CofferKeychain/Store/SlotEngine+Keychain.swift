@@ -170,7 +170,9 @@ struct KeychainLocation: Sendable {
     var configuration = SQLiteConfiguration.slotJournal(named: description)
     configuration.access = .readOnly
     let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
-    let hasKeys = try await engine.withSnapshot { try await !$0.summaries(prefix: nil, after: nil, limit: 1).isEmpty }
+    let hasKeys = try await engine.withSnapshot {
+      try await !$0.listingKeptForms.summaries(prefix: nil, after: nil, limit: 1).isEmpty
+    }
     try await engine.close()
     return hasKeys
   }

@@ -23,7 +23,9 @@ import Testing
       #expect(error.description.contains(text) && !error.description.contains("s3cret"), "\(error)")
     }
     #expect(try await engine.entry("style") == before)
-    #expect(await codeThrown { try await store.migrate() } == .migrationFailed)
+    let report = try await store.migrate()
+    #expect(report.failed == 1 && report.migrated == 0 && report.failures.first?.key == "style")
+    #expect(await codeThrown { try report.requireComplete() } == .migrationFailed)
     #expect(try await engine.entry("style") == before)
   }
 
@@ -64,6 +66,7 @@ import Testing
     try await engine.commit(WriteBatch([.put("style", Data("edited".utf8))]), from: StoreOrigin())
     do {
       _ = try await Styles.version3(engine).load(Style3.self, for: "style")
+      Issue.record("The bytes were read as a value.")
     } catch let error as StorageError {
       #expect(error.code == .decodingFailed && error.message.contains("the version of values without a mark"))
     }

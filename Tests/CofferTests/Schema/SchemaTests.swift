@@ -15,7 +15,7 @@ import Testing
     try await engine.close()
   }
 
-  private static func engine(_ kind: String, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
+  static func engine(_ kind: String, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
     switch kind {
     case "memory": return MemoryEngine()
     case "preferences":
@@ -112,6 +112,73 @@ import Testing
     for key in keys { #expect(try SchemaMark(in: await engine.entry(key)?.attributes ?? .none)?.version == 3) }
   }
 
+  @Test func everyWayOfReadingFindsTheFormOfThePreviousVersion() async throws {
+    let engine = MemoryEngine()
+    let (old, new) = (try Styles.version2(engine), try Styles.version3(engine))
+    let keys = try (0..<3).map { try StoreKey("styles/\($0)") }
+    let kept = Style2(name: "n", size: 1)
+    try await old.saveAll(keys.map { ($0, kept) })
+    _ = try await new.loadAll(Style3.self, keys: [keys[0], keys[1]])
+    for store in [old, try Styles.version2(engine)] {
+      #expect(try await store.loadAll(Style2.self, keys: keys + ["styles/none"]) == [kept, kept, kept, nil])
+      let read = try await store.loadVersioned(Style2.self, for: keys[0])
+      #expect(read == Versioned(kept, revision: try await engine.entry(keys[0])?.revision))
+      #expect(try await store.load(Style2.self, for: keys[0], damagePolicy: .fail) == kept)
+      #expect(try await store.transaction { try await $0.load(Style2.self, for: keys[1]) } == kept)
+      for await value in store.values(of: keys[0], as: Style2.self) {
+        #expect(try value.get() == kept)
+        break
+      }
+      // None of them overwrites the newer value.
+      let attempts: [() async throws -> Void] = [
+        { try await store.save(kept, for: keys[0]) }, { try await store.saveAll([(keys[0], kept)]) },
+        { try await store.saveIfUnchanged(kept, for: keys[0], since: read.revision) },
+        { _ = try await store.update(Style2.self, for: keys[0]) { $0 } },
+        { try await store.batch { try $0.save(kept, for: keys[0]) } },
+        {
+          try await store.transaction {
+            _ = try await $0.load(Style2.self, for: keys[0])
+            try $0.save(kept, for: keys[0])
+          }
+        },
+      ]
+      for (number, attempt) in attempts.enumerated() {
+        do {
+          try await attempt()
+          Issue.record("Attempt \(number) has overwritten a newer value.")
+        } catch let error as StorageError {
+          #expect(error.code == .newerFormat && error.key == keys[0], "\(number)")
+          #expect(error.message.contains("version 3") && error.message.contains("up to 2"), "\(number): \(error)")
+        }
+      }
+      #expect(try await new.load(Style3.self, for: keys[0]) == Style3(title: "n", sizes: [1]))
+    }
+  }
+
+  @Test func aMigrationGoesThroughAllAndReportsTheRest() async throws {
+    let engine = MemoryEngine()
+    try await Styles.version3(engine).save(Style3(title: "new", sizes: []), for: "styles/0")
+    try await Styles.version2(engine).save(Style2(name: "b", size: 1), for: "styles/1")
+    let old = TypedStore(engine: engine)
+    try await old.saveAll((2..<250).map { ("styles/\($0)" as String, Style1(name: "\($0)")) })
+    let picky = MigrationStep(from: 1, to: 2) { (old: Style1) -> Style2 in
+      if old.name.hasSuffix("7") { throw StepError() }
+      return Style2(name: old.name, size: 1)
+    }
+    let store = try Styles.store(engine, ValueSchema<Style2>("style", version: 2, steps: [picky]))
+    let run = store.migration()
+    let report = try await run.result()
+    #expect((report.migrated, report.current, report.newer, report.failed) == (223, 1, 1, 25))
+    #expect(!report.isComplete && report.failures.count == 26)
+    #expect(report.failures.first?.key == "styles/0" && report.failures.first?.error.code == .newerFormat)
+    #expect(report.failures.dropFirst().allSatisfy { $0.error.code == .migrationFailed && $0.key == $0.error.key })
+    #expect(run.progress.totalUnitCount == 248 && run.progress.completedUnitCount == 248)
+    var last: SchemaMigrationProgress?
+    for await state in run.updates { last = state }
+    #expect(last?.migrated == 223)
+    #expect(try await old.load(Style1.self, for: "styles/17") == Style1(name: "17"))
+  }
+
   @Test func everyWayOfWritingMarks() async throws {
     let engine = MemoryEngine()
     let store = try Styles.version3(engine)
@@ -151,8 +218,9 @@ import Testing
       let before = try await engine.entries(keys)
       let store = try Styles.version3(engine)
       let report = try await store.migrate(prefix: "styles/")
-      #expect(report.total == 120 && report.completed == 120 && report.migrated == 120)
-      #expect(try await store.migrate(prefix: "styles/").total == 0)
+      #expect(report.migrated == 120 && report.current == 0 && report.isComplete)
+      let again = try await store.migrate(prefix: "styles/")
+      #expect(again.migrated == 0 && again.current == 120 && again.isComplete)
       // A value that was saved since keeps its new content.
       let edited = Style3(title: "edited", sizes: [])
       try await store.save(edited, for: keys[7])

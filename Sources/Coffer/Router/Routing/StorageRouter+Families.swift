@@ -166,6 +166,7 @@ extension KeyFamily {
     var ids: [ID] = []
     var seen: Set<StoreKey> = []
     for key in changed.keys where key.hasPrefix(prefix) && seen.insert(key).inserted {
+      if KeptForms.contains(key) { continue }
       guard let id = id(key) else { return .reload(upTo: commit.revision) }  // The listing reports the name.
       ids.append(id)
     }

@@ -12,12 +12,16 @@ extension TypedStore {
   ) async throws -> T? {
     let coding = coding
     let plan = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }
-    return try await handlingDamage { _ in
-      key
-    } by: { key, error in
-      try await damage.handle(key, after: error, plan) { try coding.check(type, $0, for: key) }
-    } read: {
-      try await load(key) { try coding.decode(type, from: $0, for: key) }
+    return try await orPrevious {
+      try await handlingDamage { _ in
+        key
+      } by: { key, error in
+        try await damage.handle(key, after: error, plan) { try coding.check(type, $0, for: key) }
+      } read: {
+        try await load(key) { try coding.decode(type, from: $0, for: key) }
+      }
+    } previous: {
+      try await previousValue(type, for: key)
     }
   }
 

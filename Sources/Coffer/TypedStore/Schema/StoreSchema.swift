@@ -31,7 +31,7 @@ public struct StoreSchema: Sendable {
   /// Returns the schema of a key; `nil` if it has none. Kept old forms have none.
   subscript(key: StoreKey) -> DeclaredSchema? {
     if let schema = keys[key] { return schema }
-    guard let schema = prefixes.first(where: { key.hasPrefix($0.prefix) })?.schema, !OldForm.isKey(key) else {
+    guard let schema = prefixes.first(where: { key.hasPrefix($0.prefix) })?.schema, !KeptForms.contains(key) else {
       return nil
     }
     return schema

@@ -36,59 +36,8 @@ extension TypedStore {
     }
   }
 
-  /// Brings all values of declared keys to the present versions of their schemas, a hundred in one commit.
-  ///
-  /// Each commit is complete in itself: a run that was cancelled, killed or has failed is resumed by the next one.
-  /// - Parameters:
-  ///   - prefix: the prefix of the keys; `nil` for all keys.
-  ///   - progress: called after each commit.
-  /// - Returns: the numbers of values.
-  /// - Throws: the errors of ``migrateValue(of:)`` at the first value that cannot be migrated; the values before it are
-  ///   stored in their new form.
-  @discardableResult
-  public func migrate(
-    prefix: StoreKey? = nil, progress: (@Sendable (SchemaMigrationProgress) -> Void)? = nil
-  ) async throws -> SchemaMigrationProgress {
-    guard let schema = coding.schema else { return SchemaMigrationProgress(total: 0) }
-    let due = try await engine.summaries(prefix: prefix).compactMap { summary -> StoreKey? in
-      guard let declared = schema[summary.key] else { return nil }
-      let version = try declared.storedVersion(summary.attributes, of: summary.key, at: engine.description)
-      return version < declared.version ? summary.key : nil
-    }
-    var report = SchemaMigrationProgress(total: due.count)
-    for start in stride(from: 0, to: due.count, by: 100) {
-      let keys = Array(due[start..<min(start + 100, due.count)])
-      report.migrated += try await migrateTogether(keys, schema)
-      report.completed += keys.count
-      progress?(report)
-    }
-    return report
-  }
-
-  private func migrateTogether(_ keys: [StoreKey], _ schema: StoreSchema) async throws -> Int {
-    var (operations, count): ([WriteBatch.Operation], Int) = ([], 0)
-    var failure: (any Error)?
-    do {
-      for entry in try await engine.entries(keys) {
-        try Task.checkCancellation()
-        guard let entry, let declared = schema[entry.key] else { continue }
-        guard let migration = try await migration(of: entry, by: declared) else { continue }
-        operations += migration
-        count += 1
-      }
-    } catch { failure = error }
-    do {
-      if !operations.isEmpty { try await commitMigration(operations) }
-    } catch let error as StorageError where error.code == .preconditionFailed && failure == nil {
-      count = 0
-      for key in keys where try await migrateValue(of: key) { count += 1 }
-    }
-    if let failure { throw failure }
-    return count
-  }
-
   /// Returns the operations that migrate a value if it is unchanged until then; `nil` if there is nothing to do.
-  private func migration(of entry: StoreEntry, by schema: DeclaredSchema) async throws -> [WriteBatch.Operation]? {
+  func migration(of entry: StoreEntry, by schema: DeclaredSchema) async throws -> [WriteBatch.Operation]? {
     let version = try schema.storedVersion(entry.attributes, of: entry.key, at: engine.description)
     guard version < schema.version else { return nil }
     guard !engine.isReadOnly else {
@@ -105,7 +54,7 @@ extension TypedStore {
     var operations: [WriteBatch.Operation] = [
       .require(entry.key, entry.revision), .put(entry.key, encoded.data, attributes),
     ]
-    if schema.keepOldForm != .never, let oldKey = OldForm.key(of: entry.key) {
+    if schema.keepOldForm != .never, let oldKey = KeptForms.key(of: entry.key) {
       let old = OldForm(of: entry, replacedBy: encoded.data)
       var kept = entry.attributes
       kept[Self.propertyListType] = nil
@@ -121,7 +70,7 @@ extension TypedStore {
   /// The type of a preference, which belongs to the bytes and not to the value.
   private static var propertyListType: ValueAttribute<UInt8> { ValueAttribute(code: 1) }
 
-  private func commitMigration(_ operations: [WriteBatch.Operation]) async throws {
+  func commitMigration(_ operations: [WriteBatch.Operation]) async throws {
     let batch = WriteBatch(operations)
     let commit = try await engine.commit(batch, from: origin)
     cached(commit, batch.selection.keys.map { ($0, nil) }, batch)
@@ -136,7 +85,7 @@ extension TypedStore {
   ///   Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   public func rollback(of key: StoreKey) async throws {
     let (entry, old) = try await oldForm(of: key)
-    guard let entry, let old, let oldKey = OldForm.key(of: key) else {
+    guard let entry, let old, let oldKey = KeptForms.key(of: key) else {
       throw StorageError(
         .notFound, "There is no old form of the value: it was not migrated, or was changed since.",
         advice: "The value is unchanged.", location: engine.description, key: key)
@@ -155,11 +104,9 @@ extension TypedStore {
   @discardableResult
   public func rollback(prefix: StoreKey?) async throws -> Int {
     var count = 0
-    for summary in try await engine.summaries(prefix: prefix) where OldForm.isKey(summary.key) {
+    for kept in try await engine.keptForms(prefix: prefix) {
       try Task.checkCancellation()
-      guard let key = try? StoreKey(String(summary.key.string.dropLast(OldForm.suffix.count))),
-        coding.schema?[key] != nil
-      else { continue }
+      guard let key = KeptForms.owner(of: kept.key), coding.schema?[key] != nil else { continue }
       do {
         try await rollback(of: key)
         count += 1
@@ -167,34 +114,4 @@ extension TypedStore {
     }
     return count
   }
-
-  /// Returns the entry of a key and its kept old form, if that belongs to the entry.
-  private func oldForm(of key: StoreKey) async throws -> (StoreEntry?, OldForm?) {
-    guard let oldKey = OldForm.key(of: key) else { return (try await engine.entry(key), nil) }
-    let entries = try await engine.entries([key, oldKey])
-    guard let entry = entries[0], let stored = entries[1] else { return (entries[0], nil) }
-    let old = try OldForm(stored, at: engine.description)
-    return (entry, old.isReplaced(by: entry.value) ? old : nil)
-  }
-
-  /// Returns the value of a key that a newer version of the application has migrated, from its kept old form; `nil` if
-  /// there is none of this version.
-  func previousValue<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    guard let schema = coding.schema?[key], type == schema.type, let old = try await oldForm(of: key).1 else {
-      return nil
-    }
-    let version = try schema.storedVersion(old.attributes, of: key, at: engine.description)
-    guard version == schema.version else { return nil }
-    return try coding.plainDecode(type, from: EncodedValue(old.data, old.attributes), for: key)
-  }
-}
-
-/// The progress of a migration of all values.
-public struct SchemaMigrationProgress: Hashable, Sendable {
-  /// The number of values that had an older version.
-  public let total: Int
-  /// The number of values that have been dealt with.
-  public internal(set) var completed = 0
-  /// The number of values that this run has migrated; another process may have migrated others.
-  public internal(set) var migrated = 0
 }

@@ -17,10 +17,10 @@ extension TypedStore {
           let summary = try await engine.summary(of: key)
           if let summary { _ = try declared.storedVersion(summary.attributes, of: key, at: engine.description) }
           if !required.contains(key) { checked.require(key, at: summary?.revision) }
-          if declared.keepOldForm != .never, let old = OldForm.key(of: key) { checked.delete(old) }
+          if declared.keepOldForm != .never, let old = KeptForms.key(of: key) { checked.delete(old) }
         case .delete(let key):
           guard let declared = schema[key], declared.keepOldForm != .never else { continue }
-          if let old = OldForm.key(of: key) { checked.delete(old) }
+          if let old = KeptForms.key(of: key) { checked.delete(old) }
         default: continue
         }
       }

@@ -1,0 +1,119 @@
+import CofferCore
+import CofferPresence
+
+extension TypedStore {
+  /// Brings all values of declared keys to the present versions of their schemas, a hundred in one commit.
+  ///
+  /// A value that cannot be migrated stays as it is and does not stop the others: look at the report. Each commit is
+  /// complete in itself: a run that was cancelled, killed or has failed is resumed by the next one. Kept old forms
+  /// whose values were removed by other programs are removed.
+  /// - Parameters:
+  ///   - prefix: the prefix of the keys; `nil` for all keys.
+  ///   - progress: called after each commit.
+  /// - Returns: the numbers of values, and the reason for each that was not migrated.
+  /// - Throws: `StorageError` if the store cannot be read or written, such as `diskFull` or `unavailable`;
+  ///   `CancellationError`. The values before it are stored in their new form.
+  public func migrate(
+    prefix: StoreKey? = nil, progress: (@Sendable (SchemaMigrationProgress) -> Void)? = nil
+  ) async throws -> SchemaMigrationReport {
+    guard let schema = coding.schema else { return SchemaMigrationReport() }
+    try await pending?.flush()
+    var (report, state) = (SchemaMigrationReport(), SchemaMigrationProgress())
+    let listed = try await listing(prefix, schema, &report)
+    state.total = listed.due.count
+    progress?(state)
+    for start in stride(from: 0, to: listed.due.count, by: 100) {
+      try Task.checkCancellation()
+      let keys = Array(listed.due[start..<min(start + 100, listed.due.count)])
+      try await migrateTogether(keys, schema, &report)
+      (state.completed, state.migrated) = (start + keys.count, report.migrated)
+      progress?(state)
+    }
+    if !engine.isReadOnly { try await removeKeptForms(of: listed.removed) }
+    return report
+  }
+
+  /// Starts a migration of all values of declared keys, as ``migrate(prefix:progress:)`` does it, and returns at once.
+  /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
+  /// - Returns: the running migration, with its progress.
+  public func migration(prefix: StoreKey? = nil) -> SchemaMigration {
+    SchemaMigration { [self] run in try await migrate(prefix: prefix) { run.update($0) } }
+  }
+
+  /// Returns the keys of values with older versions, and those of absent values that have kept forms.
+  private func listing(
+    _ prefix: StoreKey?, _ schema: StoreSchema, _ report: inout SchemaMigrationReport
+  ) async throws -> (due: [StoreKey], removed: [StoreKey]) {
+    let (summaries, kept) = try await engine.withSnapshot { snapshot in
+      let all = try await snapshot.listingKeptForms.allSummaries(prefix: prefix)
+      return (
+        all.filter { !KeptForms.contains($0.key) }, all.compactMap { KeptForms.owner(of: $0.key) }
+      )
+    }
+    var due: [StoreKey] = []
+    for summary in summaries {
+      guard let declared = schema[summary.key] else { continue }
+      do {
+        let version = try declared.storedVersion(summary.attributes, of: summary.key, at: engine.description)
+        if version < declared.version { due.append(summary.key) } else { report.current += 1 }
+      } catch let error as StorageError {
+        report.add(error, of: summary.key)
+      }
+    }
+    guard !kept.isEmpty else { return (due, []) }
+    let present = Set(summaries.map(\.key))
+    return (due, kept.filter { schema[$0] != nil && !present.contains($0) })
+  }
+
+  /// Removes the kept forms of values that were removed without their schema.
+  private func removeKeptForms(of keys: [StoreKey]) async throws {
+    for key in keys {
+      guard let kept = KeptForms.key(of: key) else { continue }
+      do {
+        try await engine.commit(WriteBatch([.require(key, nil), .delete(kept)]), from: origin)
+      } catch let error as StorageError where error.code == .preconditionFailed {}  // The key has a new value.
+    }
+  }
+
+  /// Migrates values in one commit, or one by one if that fails because of one of them.
+  private func migrateTogether(
+    _ keys: [StoreKey], _ schema: StoreSchema, _ report: inout SchemaMigrationReport
+  ) async throws {
+    var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
+    do {
+      for entry in try await engine.entries(keys) {
+        try Task.checkCancellation()
+        guard let entry, let declared = schema[entry.key] else { continue }
+        do {
+          guard let migration = try await migration(of: entry, by: declared) else {
+            others.current += 1
+            continue
+          }
+          operations += migration
+          migrated += 1
+        } catch let error as StorageError where error.isOfOneValue {
+          others.add(error, of: entry.key)
+        }
+      }
+      if !operations.isEmpty { try await commitMigration(operations) }
+      report = others
+      report.migrated += migrated
+    } catch let error as StorageError where error.code == .preconditionFailed || error.isOfOneValue {
+      for key in keys {
+        do {
+          if try await migrateValue(of: key) { report.migrated += 1 } else { report.current += 1 }
+        } catch let error as StorageError where error.isOfOneValue {
+          report.add(error, of: key)
+        }
+      }
+    }
+  }
+}
+
+extension StorageError {
+  /// Whether the error is about the value, so that others can be migrated.
+  fileprivate var isOfOneValue: Bool {
+    key != nil
+      && [.migrationFailed, .newerFormat, .decodingFailed, .encodingFailed, .damaged, .valueTooLarge].contains(code)
+  }
+}

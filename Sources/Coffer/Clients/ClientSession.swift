@@ -82,5 +82,5 @@ public final class ClientSession: Sendable {
   /// Call ``save()`` before an `exit` in asynchronous code on the main actor if clients are isolated to the main actor:
   /// they cannot be asked while it is blocked by `exit`. The other clients are saved, and the loss is stated on
   /// standard error.
-  public func saveAtTermination() { ClientTermination.shared.add(saver) }
+  public func saveAtTermination() { ProcessTermination.shared.add(saver) }
 }

@@ -1,3 +1,4 @@
+import CofferLocks
 import CofferTestSupport
 import CofferTesting
 import Foundation
@@ -131,6 +132,22 @@ import Testing
     guard let trigger = PressureTrigger.open() else { return }  // This kernel has none, or refuses it.
     _ = trigger.wait(0)
     trigger.close()
+  }
+
+  /// The kernel's trigger is the same for memory and processors; only a lack of processors can be caused by a test.
+  @Test func theTriggerOfTheKernelFires() async throws {
+    guard let trigger = PressureTrigger.open(["/proc/pressure/cpu"]) else { return }  // This kernel refuses it.
+    let pressure = MemoryPressure()
+    let store = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure))
+    try await store.save(1, for: "k")
+    trigger.watch { pressure.report() }
+    let isDone = Locked(false)
+    defer { isDone.withLock { $0 = true } }
+    for _ in 0..<3 * ProcessInfo.processInfo.activeProcessorCount {
+      Thread.detachNewThread { while !isDone.withLock({ $0 }) {} }
+    }
+    try await waitUntil("the cache is emptied") { store.cached(Int.self, for: "k") == nil }
+    #expect(try await store.load(Int.self, for: "k") == 1)
   }
 
   private func statistics(

@@ -61,8 +61,16 @@ public struct StorageConfiguration: Sendable {
   /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
   /// by default. The engines of the configuration are used nevertheless.
   public var isInMemory = false
-  /// The maximum number of decoded values that are cached for each store, 10,000 by default; 0 disables the cache.
-  public var cacheCapacity = 10_000
+  /// The limits of the decoded values that are cached for each store, unless ``cachePolicies`` has others for it.
+  public var cachePolicy = CachePolicy()
+  /// The limits of the decoded values that are cached, by the domain of their store.
+  public var cachePolicies: [StorageDomain: CachePolicy] = [:]
+  /// The maximum number of decoded values that are cached for each store, 10,000 by default; 0 disables the cache: that
+  /// of ``cachePolicy``.
+  public var cacheCapacity: Int {
+    get { cachePolicy.maximumCount }
+    set { cachePolicy.maximumCount = newValue }
+  }
   /// The domain in which the router stores its own state: overrides of sync policies.
   public var memory = StorageDomain.userDefaults()
 

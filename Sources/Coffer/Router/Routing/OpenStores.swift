@@ -142,7 +142,7 @@ final class OpenStores: Sendable {
     TypedStore(
       engine: engine, cacheCapacity: configuration.cacheCapacity,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
-      declaredAccessControl: control(at: location))
+      declaredAccessControl: control(at: location), cachePolicy: configuration.cachePolicy(at: location))
   }
 
   /// Returns the access controls that the keys of a store declare.

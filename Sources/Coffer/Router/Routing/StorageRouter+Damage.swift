@@ -45,4 +45,10 @@ extension StorageConfiguration {
     for (domain, policy) in damagePolicies where (try? DomainLocation(domain, self)) == location { return policy }
     return .fail
   }
+
+  /// Returns the limits of the cached values of a store.
+  func cachePolicy(at location: DomainLocation) -> CachePolicy {
+    for (domain, policy) in cachePolicies where (try? DomainLocation(domain, self)) == location { return policy }
+    return cachePolicy
+  }
 }

@@ -90,6 +90,9 @@ final class WriteBuffer: Sendable {
     state.withLock { PendingWrites(count: $0.values.count, bytes: $0.bytes, failure: $0.failure) }
   }
 
+  /// Whether there are writes that are not committed.
+  var hasPendingWrites: Bool { state.withLock { !$0.groups.isEmpty } }
+
   /// Accepts a batch without preconditions, after a flush if there is no room for it. A batch that is larger than the
   /// limit is flushed before this returns.
   func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws {

@@ -1,3 +1,4 @@
+import CofferCrypto
 import CofferLocks
 import Dispatch
 import Foundation
@@ -14,16 +15,22 @@ private func noteSignal(_ number: Int32) {
   errno = before
 }
 
-/// Saves the clients of sessions before the process ends or is suspended.
-final class ClientTermination: Sendable {
-  static let shared = ClientTermination()
+/// Saves the clients of sessions and the pending writes of stores before the process ends or is suspended.
+final class ProcessTermination: Sendable {
+  static let shared = ProcessTermination()
   /// The time, after ``patienceForAll``, after which the process ends even if a session is not saved.
   private static let patience = DispatchTimeInterval.seconds(2)
   /// The time after which clients that do not answer are left out.
   private static let patienceForAll = DispatchTimeInterval.seconds(2)
 
+  /// The pending writes of a store. While there are any, the timer of their window retains them.
+  private struct Buffer: Sendable {
+    weak let buffer: WriteBuffer?
+  }
+
   private struct State: Sendable {
     var savers: [ClientSaver] = []
+    var buffers: [Buffer] = []
     var isInstalled = false
   }
 
@@ -38,8 +45,21 @@ final class ClientTermination: Sendable {
     if installs { install() }
   }
 
+  func add(_ buffer: WriteBuffer) {
+    let installs = state.withLock { state in
+      state.buffers.removeAll { $0.buffer == nil || $0.buffer === buffer }
+      state.buffers.append(Buffer(buffer: buffer))
+      defer { state.isInstalled = true }
+      return !state.isInstalled
+    }
+    if installs { install() }
+  }
+
   private func install() {
-    atexit { ClientTermination.shared.saveAll() }
+    // Handlers of `exit` run in the reverse order of their registration: that of OpenSSL, which releases what an
+    // encrypted commit needs, must be registered before.
+    initializeCryptography()
+    atexit { ProcessTermination.shared.saveAll() }
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -104,20 +124,35 @@ final class ClientTermination: Sendable {
 
   /// Saves all sessions and waits for it, for at most five seconds.
   private func saveAll() {
-    let savers = state.withLock { $0.savers }.filter(\.hasPendingEdits)
-    guard !savers.isEmpty else { return }
+    let (savers, buffers) = state.withLock { state in
+      (state.savers.filter(\.hasPendingEdits), state.buffers.compactMap(\.buffer).filter(\.hasPendingWrites))
+    }
+    guard !savers.isEmpty || !buffers.isEmpty else { return }
     let done = DispatchGroup()
-    for saver in savers {
+    let failures = Locked<[StorageError]>([])
+    for buffer in buffers {
       done.enter()
       Task.detached {
-        try? await saver.save()
+        do { try await buffer.flush() } catch { failures.withLock { $0.append(StoredError.storage(error)) } }
         done.leave()
       }
     }
+    for saver in savers {
+      done.enter()
+      Task.detached {
+        do { try await saver.save() } catch { failures.withLock { $0.append(StoredError.storage(error)) } }
+        done.leave()
+      }
+    }
+    defer { for failure in failures.withLock({ $0 }) { Self.report("Not everything could be saved. \(failure)") } }
     guard !Self.wait(for: done, Self.patienceForAll) else { return }
-    // A client is isolated to an actor that does not run any more: the others are saved without it.
+    // A client may be isolated to an actor that does not run any more: the others are saved without it.
     saveWhatAnswers(savers.filter(\.hasPendingEdits))
-    if !Self.wait(for: done, Self.patience) { Self.reportLoss() }
+    if !Self.wait(for: done, Self.patience) {
+      Self.report(
+        "The process ends or stops before everything could be saved. Edits since the last interval may be lost. "
+          + "Call save() of the session, or flush() of the store, before exit.")
+    }
   }
 
   /// Saves the clients that can be asked, without those that do not answer within a second.
@@ -148,11 +183,8 @@ final class ClientTermination: Sendable {
     return false
   }
 
-  /// States on standard error that edits are lost: nothing else is left to tell.
-  private static func reportLoss() {
-    let text =
-      "coffer: The process ends before all clients could be saved. Some edits since the last interval are lost. "
-      + "Call save() of the session before exit.\n"
-    FileHandle.standardError.write(Data(text.utf8))
+  /// States a loss on standard error: nothing else is left to tell.
+  private static func report(_ text: String) {
+    FileHandle.standardError.write(Data("coffer: \(text)\n".utf8))
   }
 }

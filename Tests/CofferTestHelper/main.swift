@@ -69,6 +69,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }
     if try await runOnRouter(command, store) { return }
+    if try await runKeyMigration(command, store, rest) { return }
     if try runOnEnvelopes(command, store) { return }
     if try await runOnKeys(command, store, rest) { return }
     guard try await runOnSecrets(command, store, rest) else { throw Usage() }

@@ -21,6 +21,20 @@ struct Wish: Codable, Equatable, Sendable {
 
 struct UnreadablePrice: Error {}
 
+extension StorageKeys {
+  static let oldToken = TypedKey<String>(
+    "token", in: .userDefaults(), owner: "Account", about: "The session, in versions before 2.")
+  static let session = TypedKey<String>(
+    secret: "session", in: .keychain(), owner: "Account", about: "The session at the shop."
+  ).migrating { key in
+    AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(StorageKeys.oldToken)))
+  }
+}
+
+struct AccountCatalog: StorageKeyCatalog {
+  let allKeys: [AnyStorageKey] = [.key(StorageKeys.session)]
+}
+
 @Suite("The examples on migrations run")
 struct MigratingExamples {
   @Test func versions() async throws {
@@ -69,5 +83,18 @@ struct MigratingExamples {
 
     #expect(planned.taken == 1 && report.taken == 1)
     #expect(try await TypedStore(engine: engine).load(String.self, for: "userName") == "John")
+  }
+  @Test func olderKeys() async throws {
+    var configuration = StorageConfiguration()
+    configuration.isInMemory = true
+    let router = StorageRouter(configuration: configuration)
+    try await router.set("t0ken", for: StorageKeys.oldToken)
+
+    try await router.registerCatalog(AccountCatalog())
+    let token = try await router.get(StorageKeys.session)  // moved by this read
+    for done in try await router.migrationHistory() { print(done.key, done.outcome, done.date) }
+
+    #expect(token == "t0ken")
+    #expect(try await router.migrationHistory().map(\.outcome) == [.migrated])
   }
 }

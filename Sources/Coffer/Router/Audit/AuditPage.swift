@@ -79,12 +79,29 @@ extension AuditReport {
       + (key.declaredSync.map { " <span class=\"note\">declared \($0.breakableHTML)</span>" } ?? "")
     return """
       <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)
-      <p class="note">\(key.description.html)</p></td>
+      <p class="note">\(key.description.html)</p>\(Self.note(entry.migration))</td>
       <td>\(security.html)\(source)</td>
       <td>\(key.serializer.html)<p class="note">\(key.type.html)</p>\(lifetime)</td>
       <td>\(key.owner.html)</td><td>\(key.availability.breakableHTML)</td><td>\(sync)</td>
       \(Self.cells(entry.state))</tr>
       """
+  }
+
+  private static func note(_ migration: KeyMigrationState?) -> String {
+    switch migration {
+    case nil: return ""
+    case .pending?: return "<p class=\"note\"><span class=\"badge family\">migration pending</span></p>"
+    case .interrupted?: return "<p class=\"note\"><span class=\"badge bad\">migration interrupted</span></p>"
+    case .unknown(let reason)?: return "<p class=\"note\">migration unknown: \(reason.html)</p>"
+    case .done(let outcome, let date)?:
+      let what =
+        switch outcome {
+        case .migrated: "migrated"
+        case .nothingToMigrate: "nothing to migrate"
+        case .destinationKept: "not migrated, since it had a value"
+        }
+      return "<p class=\"note\">\(what), \(date.formatted(.iso8601.year().month().day()).html)</p>"
+    }
   }
 
   /// The widths of the columns, the same for every store so that the tables line up.

@@ -32,6 +32,8 @@ public struct AuditReport: Codable, Hashable, Sendable {
     public var store: String
     /// The state of the value.
     public var state: State
+    /// The state of the key's migration; `nil` if it has none, or if the store could not be read.
+    public var migration: KeyMigrationState?
   }
 
   /// The date of the report.
@@ -107,7 +109,9 @@ extension AuditReport {
       if stores[name] == nil { stores[name] = await StoreContent { try await open(entry) } }
       let content = stores[name]
       let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry) ?? .absent
-      entries.append(Entry(key: entry, store: content?.description ?? name.description, state: state))
+      let migration = await content?.migrationState(of: entry)
+      entries.append(
+        Entry(key: entry, store: content?.description ?? name.description, state: state, migration: migration))
     }
     let declared = Dictionary(grouping: manifest.entries, by: \.storeName)
     for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {

@@ -45,6 +45,8 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     public var hasDefault: Bool
     /// Whether the key has a migration.
     public var hasMigration: Bool
+    /// The name of the key's migration; `nil` if it has none, or in a list that an earlier version has written.
+    public var migration: String?
     /// Whether the value is a secret.
     public var isSensitive: Bool
     /// The reason why the key cannot be used on this machine, or `nil` if it can.
@@ -128,7 +130,8 @@ extension StorageRouter {
           owner: key.owner,
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, lifetime: key.lifetime?.inSeconds,
-          hasDefault: key.hasDefault, hasMigration: key.hasMigration, isSensitive: key.isSensitive,
+          hasDefault: key.hasDefault, hasMigration: key.hasMigration, migration: key.migration,
+          isSensitive: key.isSensitive,
           obstacle: (record.obstacle ?? problem)?.message)
       })
   }

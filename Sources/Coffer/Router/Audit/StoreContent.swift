@@ -11,6 +11,8 @@ struct StoreContent {
   }
 
   private let look: Look
+  /// The engine; `nil` for a store that was not opened.
+  private var engine: (any StorageEngine)?
   let description: String?
   let encryption: Result<AuditReport.StoreEncryption?, StorageError>
 
@@ -22,6 +24,7 @@ struct StoreContent {
         let summaries = keys.sorted().map { StoreEntrySummary(key: $0, size: nil, revision: .zero, date: nil) }
         (look, description, encryption) = (.found(summaries), location, .success(nil))
       case .open(let engine):
+        self.engine = engine
         description = engine.description
         encryption = await Self.result { try await AuditReport.StoreEncryption(of: engine) }
         switch await Self.result({ try await engine.summaries().sorted { $0.key < $1.key } }) {
@@ -53,6 +56,17 @@ struct StoreContent {
         ? .absent : .members(count: summary.count, size: summary.size, changed: summary.changed)
     case .empty: return .absent
     case .failed(let reason): return .unavailable(reason: reason)
+    }
+  }
+
+  /// Returns the state of a key's migration; `nil` if it has none, or if the store could not be read.
+  func migrationState(of entry: StorageManifest.Entry) async -> KeyMigrationState? {
+    guard let migration = entry.migration, entry.obstacle == nil, let key = try? StoreKey(entry.name) else {
+      return nil
+    }
+    switch look {
+    case .failed: return nil
+    case .found, .empty: return await KeyMigrationState(of: migration, key, in: engine)
     }
   }
 

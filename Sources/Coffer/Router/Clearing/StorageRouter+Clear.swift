@@ -60,7 +60,10 @@ extension StorageRouter {
       var result = ClearReport.Store(store: name)
       if !wanted.isEmpty {
         do {
-          result.removed = try await remove(wanted, in: try domain.get(), dryRun: dryRun, left: &result.left)
+          let domain = try domain.get()
+          let (ready, older) = await settle(wanted, dryRun: dryRun, left: &result.left)
+          result.removed = try await remove(ready, in: domain, dryRun: dryRun, left: &result.left)
+          result.removed += older.filter { !result.removed.contains($0) }
         } catch {
           result.left = wanted.map { .init(key: $0.key, reason: .failed(StoredError.storage(error))) }
         }
@@ -69,6 +72,23 @@ extension StorageRouter {
       report.stores.append(result)
     }
     return report
+  }
+
+  /// Migrates the keys of which there is only an older value, which would otherwise come back after the clear.
+  /// - Returns: the keys without a failure; in a dry run, also those that would be migrated.
+  private nonisolated func settle(
+    _ records: [KeyRegistry.Record], dryRun: Bool, left: inout [ClearReport.LeftKey]
+  ) async -> (ready: [KeyRegistry.Record], older: [StoreKey]) {
+    var (ready, older): ([KeyRegistry.Record], [StoreKey]) = ([], [])
+    for record in records {
+      do {
+        if try await awaitsMigration(record) {
+          if dryRun { older.append(record.key) } else { _ = try await record.declaredKey.resolved(by: self) }
+        }
+        ready.append(record)
+      } catch { left.append(.init(key: record.key, reason: .failed(StoredError.storage(error)))) }
+    }
+    return (ready, older)
   }
 
   /// Removes the values of one store's keys, and returns the keys that had one.

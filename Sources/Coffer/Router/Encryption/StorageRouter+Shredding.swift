@@ -40,14 +40,26 @@ extension StorageRouter {
   }
 
   /// Frees the files of a domain's store from what they hold beside its present content: removed values, and keys that
-  /// a rotation has removed. Call it if `RotationReport.isScrubbed` is `false`, as for a store of more than 16 MiB.
+  /// a rotation has removed. Call it if `RotationReport.isScrubbed` or ``MigrationHistoryEntry/isScrubbed`` is `false`,
+  /// as for a store of more than 16 MiB.
   ///
   /// Every page is written anew; commits wait meanwhile, and those of other processes can fail with `busy`.
   /// - Parameter domain: the domain of the store.
-  /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted, or cannot do it;
-  ///   `busy` if others use the store's log for too long; `readOnly`; `diskFull`; the errors of opening the store and
-  ///   its key ring. The content is unchanged.
+  /// - Throws: `StorageError`: `unsupported` if the store does not exist or cannot do it; `busy` if others use the
+  ///   store's log for too long; `readOnly`; `diskFull`; the errors of opening the store and its key ring. The content
+  ///   is unchanged.
   public nonisolated func scrub(domain: StorageDomain) async throws {
-    try await encryption(of: domain, for: "freeing its files of removed keys").scrub()
+    if let encryption = try await existingEncryption(of: domain) { return try await encryption.scrub() }
+    guard let engine = try await existingStore(of: domain)?.engine else {
+      throw StorageError.unsupported(
+        "freeing its files of removed values, since it does not exist", advice: "Nothing was changed.",
+        location: domain.description)
+    }
+    guard !engine.isReadOnly else {
+      throw StorageError(
+        .readOnly, "The store is open for reading only, so its files cannot be freed of removed values.",
+        advice: "Open it for writing. Nothing was changed.", location: engine.description)
+    }
+    _ = try await engine.scrubFiles()
   }
 }

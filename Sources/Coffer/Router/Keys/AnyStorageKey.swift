@@ -43,7 +43,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   /// The declared sync policy, which ``StorageRouter/setSyncPolicy(_:for:)-(_,K)`` may override.
   public let syncPolicy: SyncPolicy
   /// Whether the key has a migration.
-  public let hasMigration: Bool
+  public var hasMigration: Bool { migration != nil }
   /// Whether the key has a default, which reads return while there is no value.
   public let hasDefault: Bool
   /// Whether the value is a secret.
@@ -52,6 +52,9 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   public let lifetime: Duration?
   /// The name of the type of the ids if this is the declaration of a ``KeyFamily``, otherwise `nil`.
   public let family: String?
+
+  /// The name of the key's migration; `nil` if it has none.
+  public let migration: String?
 
   /// Whether a damaged value is restored from a backup.
   let restoresFromBackups: Bool
@@ -67,7 +70,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     description = key.description
     availability = key.availability
     syncPolicy = key.syncPolicy
-    hasMigration = key.migration != nil
+    migration = key.migration?.name
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
     lifetime = key.lifetime

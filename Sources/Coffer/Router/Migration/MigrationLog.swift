@@ -33,6 +33,8 @@ struct MigrationLog: Sendable {
     var appVersion: String
     /// The number of migrated values.
     var values: Int
+    /// Whether the files of an older store may still hold a removed plain value; otherwise `nil`.
+    var remains: Bool?
   }
 
   private static let format = 1
@@ -84,19 +86,24 @@ struct MigrationLog: Sendable {
     return entries.first { $0.migration == hash }
   }
 
+  /// Whether a run of a migration was interrupted, or could not remove all plain copies.
+  func isUnfinished(_ migration: String) -> Bool {
+    entry(of: migration).map { $0.state == .copied || $0.remains == true } ?? false
+  }
+
   /// The version of the application that last changed the record.
   var lastVersion: String? { entries.last?.appVersion }
 
   /// Returns the operations that record a state, on the condition that nobody has changed the record.
   func operations(
-    recording migration: String, _ state: Entry.State, _ outcome: MigrationOutcome, values: Int, appVersion: String,
-    at date: Date
+    recording migration: String, _ state: Entry.State, _ outcome: MigrationOutcome, values: Int,
+    remains: Bool = false, appVersion: String, at date: Date
   ) throws -> [WriteBatch.Operation] {
     guard isWritable else { return [] }
     let hash = Self.hash(migration)
     let entry = Entry(
       migration: hash, state: state, outcome: outcome, date: date.inMilliseconds, appVersion: appVersion,
-      values: values)
+      values: values, remains: remains ? true : nil)
     let content = try Self.encode(entries.filter { $0.migration != hash } + [entry])
     return (isDamaged ? [] : [.requireRecord(name, revision)]) + [.putRecord(name, content)]
   }

@@ -36,6 +36,23 @@ extension StorageRouter {
     return MigrationScope.current(registry)?.isMigrating(MigrationTarget(record)) != true
   }
 
+  /// Returns whether the migration of a key would change something. Does not create the store of the key.
+  nonisolated func awaitsMigration(_ record: KeyRegistry.Record) async throws -> Bool {
+    guard record.obstacle == nil, let migration = record.declaredKey.migration else { return false }
+    guard try record.declaredKey.awaitsResolving(by: self) else { return false }
+    var previous: String?
+    if let engine = try await existingStore(of: record.descriptor.domain)?.engine {
+      let log = try await MigrationLog(of: record.key, in: engine)
+      if log.isUnfinished(migration.name) { return true }
+      if log.entry(of: migration.name) != nil { return false }
+      previous = log.lastVersion
+    }
+    let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: previous)
+    return try await MigrationScope.enter(MigrationTarget(record), migration.name, registry) {
+      try await migration.shouldMigrate(using: self, context: context)
+    }
+  }
+
   private nonisolated func run<K: StorageKey>(
     _ migration: AnyStorageMigration, of key: K, _ resolved: ResolvedKey, isForced: Bool
   ) async throws -> MigrationResult {
@@ -58,12 +75,12 @@ extension StorageRouter {
     let engine = resolved.store.engine
     let log = try await MigrationLog(of: resolved.key, in: engine)
     let state = log.entry(of: migration.name)?.state
-    if state == .done, !isForced { return MigrationResult(success: true) }
+    let isInterrupted = log.isUnfinished(migration.name)
+    if state == .done, !isForced, !isInterrupted { return MigrationResult(success: true) }
     let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
     // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
     var outcome: MigrationOutcome?
     var result = MigrationResult(success: true)
-    let isInterrupted = state == .copied
     let isNeeded = try await isInterrupted ? true : migration.shouldMigrate(using: self, context: context)
     if isNeeded {
       result = try await migration.migrate(using: self, context: context)
@@ -93,64 +110,12 @@ extension StorageRouter {
       }
     }
   }
-
-  // MARK: For the ready kinds
-
-  /// Returns whether one of a migration's older keys has a value.
-  nonisolated func hasValue<K: StorageKey>(_ sources: [AnyStorageKey], for key: K) async throws -> Bool {
-    try refuseOwnKey(sources, key)
-    return try await inMigration(of: key, "") {
-      for source in sources where try await self.mayExist(source.descriptor.domain) {
-        let resolved = try await source.key.resolved(by: self)
-        if try await !self.storedKeys(of: resolved.record, in: resolved.store.engine).isEmpty { return true }
-      }
-      return false
-    }
-  }
-
-  /// Moves older values to a key.
-  nonisolated func move<K: StorageKey>(
-    _ sources: [AnyStorageKey], to key: K, name: String,
-    make: @escaping @Sendable (MigrationValues) async throws -> K.Value
-  ) async throws -> MigrationResult {
-    try refuseOwnKey(sources, key)
-    return try await inMigration(of: key, name) {
-      // A condition around a migration is recorded under its own name.
-      let name = MigrationScope.current(self.registry)?.name ?? name
-      return try await ValueMove(router: self, key: key, sources: sources, name: name) { values in
-        do { return try await make(values) } catch let error as MigrationError { throw error } catch let error
-          where !(error is CancellationError)
-        {
-          throw MigrationError.transformFailed(key: key.name, reason: "\(type(of: error)) was thrown")
-        }
-      }.run()
-    }
-  }
-
-  /// A key cannot be its own older key: removing the older value would remove the new one.
-  private nonisolated func refuseOwnKey<K: StorageKey>(_ sources: [AnyStorageKey], _ key: K) throws {
-    for source in sources where source.descriptor.name == key.name {
-      guard let old = try? DomainLocation(source.descriptor.domain, configuration) else { continue }
-      guard try old != DomainLocation(key.domain, configuration) else {
-        throw MigrationError.unsupported(key: key.name)
-      }
-    }
-  }
-
-  /// Runs `body` as the migration of a key, also if the application has called the migration itself.
-  private nonisolated func inMigration<K: StorageKey, R: Sendable>(
-    of key: K, _ name: String, _ body: @escaping @Sendable () async throws -> R
-  ) async throws -> R {
-    let target = MigrationTarget(try registry.find(key).record)
-    if MigrationScope.current(registry)?.isMigrating(target) == true { return try await body() }
-    return try await MigrationScope.enter(target, name, registry, body)
-  }
-
-  /// Whether the older values are less protected than the new one, so that nothing of them may stay in their stores.
-  nonisolated func mustScrub(_ sources: [ResolvedKey], for destination: ResolvedKey) -> Bool { false }
 }
 
 extension StorageKey {
+  /// Returns whether resolving the key would wait for its migration.
+  func awaitsResolving(by router: StorageRouter) throws -> Bool { try router.mustMigrate(self) }
+
   /// Returns the resolved key, after its migration.
   func resolved(by router: StorageRouter) async throws -> StorageRouter.ResolvedKey { try await router.resolve(self) }
 }

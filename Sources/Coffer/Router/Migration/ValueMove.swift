@@ -52,7 +52,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let state = log.entry(of: name)?.state
     let found = try await read()
     guard !found.isEmpty else {
-      return try await finish(state == .copied ? .migrated : .nothingToMigrate, 0, destination, log)
+      return try await finish(log.isUnfinished(name) ? .migrated : .nothingToMigrate, 0, destination, log)
     }
     if let source = found.first(where: { $0.resolved.store.engine.isReadOnly }) {
       throw StorageError(
@@ -130,7 +130,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let (value, encoded) = try await encode(found, destination)
     let revision: StoreRevision? = if case .value(let entry) = present { entry.revision } else { nil }
     let isOneStore = log.isWritable && found.allSatisfy { $0.resolved.store === store }
-    let isDone = isOneStore && !router.mustScrub(found.map(\.resolved), for: destination)
+    let isDone = isOneStore && router.unprotected(sources, of: destination).isEmpty
     var operations: [WriteBatch.Operation] = log.isSupported ? [.require(destination.key, revision)] : []
     operations.append(.put(destination.key, encoded.data, encoded.attributes))
     operations += try record(isDone ? .done : .copied, .migrated, found.count, destination, log)
@@ -179,26 +179,34 @@ struct ValueMove<Key: StorageKey>: Sendable {
   // MARK: Recording
 
   private func record(
-    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int,
+    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int, remains: Bool = false,
     _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) throws -> [WriteBatch.Operation] {
     try log.operations(
-      recording: name, state, outcome, values: count, appVersion: router.configuration.appVersion,
+      recording: name, state, outcome, values: count, remains: remains, appVersion: router.configuration.appVersion,
       at: destination.store.engine.clock.now())
   }
 
-  /// Records the end of the migration.
+  /// Removes what the files of the older stores still hold of plain values, and records the end of the migration.
   private func finish(
     _ outcome: MigrationOutcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) async throws -> MigrationResult? {
     let earlier = log.entry(of: name)
+    var remains = false
+    if outcome == .migrated {
+      for source in router.unprotected(sources, of: destination) {
+        if try await !router.removeRemains(of: source) { remains = true }
+      }
+    }
     // A second run that finds nothing does not hide what the first one has done.
-    let isKnown = earlier?.state == .done && (earlier?.outcome == outcome || outcome == .nothingToMigrate)
+    let isSame = earlier?.outcome == outcome && (earlier?.remains ?? false) == remains && count == 0
+    let isKnown = earlier?.state == .done && (isSame || outcome == .nothingToMigrate)
     if !isKnown, log.isWritable {
       let values = max(count, outcome == .migrated ? earlier?.values ?? 0 : 0)
-      do {
-        try await destination.store.commit(WriteBatch(try record(.done, outcome, values, destination, log)), [])
-      } catch let error as StorageError where error.code == .preconditionFailed { return nil }
+      let operations = try record(.done, outcome, values, remains: remains, destination, log)
+      do { try await destination.store.commit(WriteBatch(operations), []) } catch let error as StorageError
+        where error.code == .preconditionFailed
+      { return nil }
     }
     return result(outcome, count)
   }

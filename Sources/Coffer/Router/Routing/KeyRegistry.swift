@@ -14,6 +14,8 @@ final class KeyRegistry: Sendable {
     let key: StoreKey
     let descriptor: StorageKeyDescriptor
     let valueType: ObjectIdentifier
+    /// A key of the declaration.
+    let declaredKey: any StorageKey
     /// The name of the key's catalog; `nil` for a key that was used without one.
     let catalog: String?
     /// The reason why the key cannot be used on this platform, or `nil` if it can.
@@ -39,6 +41,7 @@ final class KeyRegistry: Sendable {
         (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }
         ?? .unknown(any.descriptor.domain)
       descriptor = any.descriptor
+      declaredKey = any.key
       valueType = ObjectIdentifier(any.valueType)
       self.catalog = catalog
       isExempt = any.key is any UncataloguedKey

@@ -12,7 +12,12 @@ extension StorageRouter {
     let request = requests
     var snapshot = SyncSnapshot()
     var manual: [StoreKey: SyncSnapshot] = [:]
-    for group in groupedByStore(synced { $0 != .never }) {
+    let synced = synced { $0 != .never }
+    // The older value of a key must not be sent as absent.
+    for record in synced where try await awaitsMigration(record) {
+      _ = try await record.declaredKey.resolved(by: self)
+    }
+    for group in groupedByStore(synced) {
       let domain = try group.domain.get()
       for (record, part) in await parts(of: group.records, in: try await existingStore(of: domain)) {
         let part = try part.get()
@@ -31,7 +36,8 @@ extension StorageRouter {
   func automaticSnapshot() async throws -> (SyncSnapshot, failure: (any Error)?) {
     let memory = try? DomainLocation(configuration.memory, configuration)
     if let memory, openStores.locations.contains(memory) { try await loadSyncPolicies() }
-    let automatic = synced { $0 == .automaticSmall }
+    // A key that may have an older value only is not included: it is sent once it was used.
+    let automatic = try synced { $0 == .automaticSmall }.filter { try !$0.declaredKey.awaitsResolving(by: self) }
     let locations = Set(automatic.map(\.location))
     for (location, store) in openStores.open where location == memory || locations.contains(.located(location)) {
       follower?.follow(location, store.engine)

@@ -1,0 +1,52 @@
+/// What the ready kinds of migrations do.
+extension StorageRouter {
+  /// Returns whether one of a migration's older keys has a value.
+  nonisolated func hasValue<K: StorageKey>(_ sources: [AnyStorageKey], for key: K) async throws -> Bool {
+    try refuseOwnKey(sources, key)
+    return try await inMigration(of: key, "") {
+      for source in sources where try await self.mayExist(source.descriptor.domain) {
+        let resolved = try await source.key.resolved(by: self)
+        if try await !self.storedKeys(of: resolved.record, in: resolved.store.engine).isEmpty { return true }
+      }
+      return false
+    }
+  }
+
+  /// Moves older values to a key.
+  nonisolated func move<K: StorageKey>(
+    _ sources: [AnyStorageKey], to key: K, name: String,
+    make: @escaping @Sendable (MigrationValues) async throws -> K.Value
+  ) async throws -> MigrationResult {
+    try refuseOwnKey(sources, key)
+    return try await inMigration(of: key, name) {
+      // A condition around a migration is recorded under its own name.
+      let name = MigrationScope.current(self.registry)?.name ?? name
+      return try await ValueMove(router: self, key: key, sources: sources, name: name) { values in
+        do { return try await make(values) } catch let error as MigrationError { throw error } catch let error
+          where !(error is CancellationError)
+        {
+          throw MigrationError.transformFailed(key: key.name, reason: "\(type(of: error)) was thrown")
+        }
+      }.run()
+    }
+  }
+
+  /// A key cannot be its own older key: removing the older value would remove the new one.
+  private nonisolated func refuseOwnKey<K: StorageKey>(_ sources: [AnyStorageKey], _ key: K) throws {
+    for source in sources where source.descriptor.name == key.name {
+      guard let old = try? DomainLocation(source.descriptor.domain, configuration) else { continue }
+      guard try old != DomainLocation(key.domain, configuration) else {
+        throw MigrationError.unsupported(key: key.name)
+      }
+    }
+  }
+
+  /// Runs `body` as the migration of a key, also if the application has called the migration itself.
+  private nonisolated func inMigration<K: StorageKey, R: Sendable>(
+    of key: K, _ name: String, _ body: @escaping @Sendable () async throws -> R
+  ) async throws -> R {
+    let target = MigrationTarget(try registry.find(key).record)
+    if MigrationScope.current(registry)?.isMigrating(target) == true { return try await body() }
+    return try await MigrationScope.enter(target, name, registry, body)
+  }
+}

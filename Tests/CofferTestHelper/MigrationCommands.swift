@@ -1,0 +1,46 @@
+import Coffer
+import Foundation
+
+/// Migrates three plain keys below a directory to encrypted ones, and prints each: "router-migrate ROOT [wait]".
+func runKeyMigration(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
+  guard command == "router-migrate" else { return false }
+  var configuration = StorageConfiguration()
+  configuration.encryption.key = .provider(MigratedKeyMaterial(), named: "test")
+  configuration.appVersion = "2.0"
+  let router = StorageRouter(configuration: configuration)
+  if rest.first == "wait" {
+    say("ready")
+    _ = readLine()
+  }
+  for key in MigratedKeys(root: root).keys {
+    do { say("\(key.name) \(try await router.get(key))") } catch let error as StorageError {
+      say("\(key.name) failed \(error.code)")
+    }
+  }
+  try? await router.close()
+  say("closed")
+  return true
+}
+
+struct MigratedKeyMaterial: KeyMaterialProviding {
+  func keyMaterial(for source: KeyMaterialSource) async throws -> Data { Data(1..<33) }
+}
+
+/// A key in a database, in a directory of files and in preferences, each of which is moved to an encrypted key.
+struct MigratedKeys {
+  let root: String
+
+  var keys: [TypedKey<String>] {
+    let database = StorageDomain.database(URL(fileURLWithPath: root + "/store.db"))
+    let files = StorageDomain.fileSystem(.custom(URL(fileURLWithPath: root + "/files")))
+    let homes: [(String, StorageDomain, StorageDomain)] = [
+      ("same", database, database), ("database", files, database),
+      ("files", .userDefaults(suite: "com.example.migrated"), files),
+    ]
+    return homes.map { name, before, after in
+      let old = TypedKey<String>("old \(name)", in: before, owner: "Tests", about: "For a test.")
+      return TypedKey<String>(name, in: after, owner: "Tests", about: "For a test.", security: .encrypted(.aes256))
+        .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old))) }
+    }
+  }
+}

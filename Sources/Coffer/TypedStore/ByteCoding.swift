@@ -51,6 +51,7 @@ package struct ByteCoding: Sendable {
 
   /// Decodes a value of any version.
   func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+    if let error = StorageError.foreignForm(encoded.attributes, at: location, key: key) { throw error }
     do {
       if let value = try encoded.legacyValue(type) { return value }
     } catch {

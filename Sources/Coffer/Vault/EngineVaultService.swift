@@ -57,7 +57,11 @@ public final class EngineVaultService: SwiftVaultService {
   /// Returns the bytes of a key, or `nil` when they are proven absent.
   /// - Throws: ``SwiftVaultError/readFailed(key:underlyingError:)`` and others when the store cannot be read.
   public func loadData(forKey key: String) async throws -> Data? {
-    try await VaultOperation.load(key).run { try await engine.entry(scope.key(key))?.value }
+    try await VaultOperation.load(key).run {
+      guard let entry = try await engine.entry(scope.key(key)) else { return nil }
+      if let error = StorageError.foreignForm(entry.attributes, at: engine.description, key: entry.key) { throw error }
+      return entry.value
+    }
   }
 
   /// Removes the bytes of a key. Removing a missing key is not an error.

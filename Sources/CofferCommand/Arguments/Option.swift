@@ -33,6 +33,7 @@ enum Option: String, ProgramOption {
   case dryRun = "dry-run"
   case encoding, map, table, remove
   case onlyMapped = "only-mapped"
+  case camelCase = "camel-case"
   case onConflict = "on-conflict"
   case keyColumn = "keys"
   case valueColumn = "values"
@@ -86,7 +87,7 @@ enum Option: String, ProgramOption {
       OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
-      .onlyMapped, .continue, .help, .version:
+      .onlyMapped, .camelCase, .continue, .help, .version:
       nil
     }
   }
@@ -134,6 +135,7 @@ enum Option: String, ProgramOption {
     case .encoding: "bytes, json, stored-object or stored-json"
     case .map: "store the value OLD under the key NEW"
     case .onlyMapped: "skip values that no --map names"
+    case .camelCase: "make userName of the name user_name"
     case .onConflict: "a key with another value: refuse, keep or replace"
     case .table: "the table of a database"
     case .keyColumn: "the column with the names"

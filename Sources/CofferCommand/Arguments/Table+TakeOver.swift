@@ -12,7 +12,7 @@ extension Table {
         isRequired: true),
     ],
     options: [
-      .encoding, .map, .onlyMapped, .onConflict, .table, .keyColumn, .valueColumn, .remove, .dryRun,
+      .encoding, .map, .camelCase, .onlyMapped, .onConflict, .table, .keyColumn, .valueColumn, .remove, .dryRun,
     ] + Option.ofKey + [.ignoreForeign, .json],
     details: [
       """
@@ -32,6 +32,8 @@ extension Table {
       not changed since.
       """,
       """
+      If STORE is file: with the directory SOURCE, each file is converted in place,
+      and nothing else uses the directory until all are.
       Links, pipes and subdirectories are not read. After Ctrl-C or a failure, run
       the same command again to continue.
       """,

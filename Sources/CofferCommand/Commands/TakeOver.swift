@@ -10,7 +10,9 @@ func takeOverValues(_ invocation: Invocation) async throws -> ExitStatus {
   }
   let source = try legacySource(at: path, invocation)
   let options = try takeOverOptions(invocation)
-  let (location, sources) = (try StoreLocation(parsing: text), try KeySources(invocation))
+  let location = try StoreLocation(parsing: text)
+  var sources = try KeySources(invocation)
+  if source.isStore(at: location.expandingTilde.description) { sources.takeOverInPlace() }
   try refuseKeys(in: source, invocation)
   // Before the store is created.
   try source.check(against: location.expandingTilde)
@@ -63,7 +65,10 @@ private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions
     guard let equals = text.firstIndex(of: "=") else { throw UsageError("--map takes OLD=NEW.", .takeOverValues) }
     return (old: String(text[..<equals]), new: String(text[text.index(after: equals)...]))
   }
-  do { options.mapping = try KeyMapping(rules, takesOthers: !invocation.has(.onlyMapped)) } catch let error
+  do {
+    options.mapping = try KeyMapping(
+      rules, takesOthers: !invocation.has(.onlyMapped), convertsSnakeCase: invocation.has(.camelCase))
+  } catch let error
     as StorageError
   {
     throw UsageError(error.description, .takeOverValues)

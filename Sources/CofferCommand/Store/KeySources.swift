@@ -28,6 +28,10 @@ struct KeySources: Sendable {
   }
 
   private(set) var passphrases: Passphrases
+
+  /// Lets the store be opened to be taken over in its own directory.
+  mutating func takeOverInPlace() { passphrases.foreignData = .takeOver }
+
   /// The key material that an option names.
   private var material: RootKeySource?
   private let keyFile: SecretFile?

@@ -4,4 +4,7 @@ public enum ForeignDataPolicy: String, Sendable, Hashable, CaseIterable {
   case refuse
   /// The data is used as it is: each file or preference is a value, whose bytes nobody converts.
   case ignore
+  /// A directory of files is opened to be taken over in place, by a take-over from the same directory: until that has
+  /// completed, every other opening refuses it, also after this process was killed. Elsewhere as ``refuse``.
+  case takeOver
 }

@@ -61,8 +61,10 @@ public enum ForeignEncoding: String, Sendable, Hashable, CaseIterable {
     init(from decoder: any Decoder) {}
   }
 
-  private static func isStoredObject(_ bytes: Data) -> Bool {
-    first(of: bytes) == UInt8(ascii: "{") && (try? JSONDecoder().decode(StoredObject.self, from: bytes)) != nil
+  /// Whether a whole value is a JSON object that wraps another value beside a transaction id.
+  package static func isStoredObject(_ bytes: Data) -> Bool {
+    first(of: bytes) == UInt8(ascii: "{") && bytes.range(of: Data("\"transactionID\"".utf8)) != nil
+      && (try? JSONDecoder().decode(StoredObject.self, from: bytes)) != nil
   }
 
   private static func beginsStoredObject(_ bytes: Data) -> Bool {

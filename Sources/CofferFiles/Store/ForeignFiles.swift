@@ -27,20 +27,21 @@ package enum ForeignFiles {
   /// - Throws: `StorageError`: the errors of listing the directory.
   package static func recognize(in path: String, location: String) throws -> ForeignData? {
     let mark = path + "/" + FileSlots.controlName
-    guard try !PathParts.exists(mark) else { return nil }
+    let isBegun = try isBegun(in: path)
+    guard try isBegun || !PathParts.exists(mark) else { return nil }
     let directory = try Directory(path, location: location)
     let limit = nameLimit + incidental.count + 1
     var names = try directory.fileNames(limit: limit).filter { !incidental.contains($0) }
     guard !names.isEmpty else { return nil }
     // Another process may have created the store, and its first values, meanwhile.
-    guard try !PathParts.exists(mark), !names.contains(where: FileName.isHashed) else { return nil }
+    guard try isBegun || (!PathParts.exists(mark) && !names.contains(where: FileName.isHashed)) else { return nil }
     names.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     let hasMore = names.count > nameLimit
     var encodings: [ForeignEncoding: Int] = [:]
     for name in names.prefix(sampleCount) {
       // A file that cannot be read is counted all the same.
       guard let head = try? directory.head(name, limit: sampleSize) else { continue }
-      if EnvelopeHeader.isPresent(in: head.data) { return nil }
+      if !isBegun, EnvelopeHeader.isPresent(in: head.data) { return nil }
       encodings[ForeignEncoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
     }
     return ForeignData(
@@ -51,5 +52,43 @@ package enum ForeignFiles {
   static func refuse(in path: String, location: String, unless policy: ForeignDataPolicy) throws {
     guard policy == .refuse, let found = try recognize(in: path, location: location) else { return }
     throw StorageError.foreign(found)
+  }
+
+  // MARK: Taking over in place
+
+  /// Whether a file in the directory of a store holds neither a value of the store nor what desktops leave in any
+  /// directory: no key has its name, since keys with upper-case letters, for example, are encoded in file names.
+  package static func isNoValue(_ name: String) -> Bool {
+    FileName.key(of: name) == nil && !FileName.isHashed(name) && !incidental.contains(name)
+  }
+
+  /// The file in the control directory of a directory that is being taken over in place.
+  static let takeOverName = "taking-over"
+  private static let beginning = FileSlots.controlName + "-new"
+
+  private static func isBegun(in path: String) throws -> Bool {
+    try PathParts.exists(path + "/" + FileSlots.controlName + "/" + takeOverName)
+  }
+
+  /// Follows the policy for a directory that is opened for writing: refuses it, marks it as being taken over, or
+  /// removes that mark, since its files are declared to be values.
+  static func prepare(_ path: String, location: String, _ policy: ForeignDataPolicy) throws {
+    switch policy {
+    case .refuse: try refuse(in: path, location: location, unless: policy)
+    case .takeOver:
+      guard try !isBegun(in: path), try recognize(in: path, location: location) != nil else { return }
+      // The directory is renamed with the mark in it: without that, it would make a store of the originals.
+      let directory = try Directory(path, location: location)
+      let control = try directory.directory(beginning)
+      _ = try control.write(Data(), to: takeOverName)
+      try control.sync()
+      try directory.rename(beginning, to: FileSlots.controlName, in: directory)
+      try directory.sync()
+    case .ignore:
+      guard try isBegun(in: path) else { return }
+      let control = try Directory(path + "/" + FileSlots.controlName, location: location)
+      try control.delete(takeOverName)
+      try control.sync()
+    }
   }
 }

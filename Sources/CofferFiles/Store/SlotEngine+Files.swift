@@ -87,7 +87,7 @@ extension FileSlots {
       try requireStore(asGiven, name, configuration.foreignData)
     }
     let path = try canonical(asGiven, name)
-    try ForeignFiles.refuse(in: path, location: "file:\(path)", unless: configuration.foreignData)
+    try ForeignFiles.prepare(path, location: "file:\(path)", configuration.foreignData)
     return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
   }
 
@@ -139,7 +139,7 @@ extension FileSlots {
         try requireDirectory(path, name)
         if try PathParts.exists(path + "/" + controlName) { return }
         if let found = try ForeignFiles.recognize(in: path, location: name) {
-          guard policy == .ignore else { throw StorageError.foreign(found) }
+          guard policy != .refuse else { throw StorageError.foreign(found) }
           return
         }
       }

@@ -52,7 +52,7 @@ package enum ForeignPreferences {
 extension PreferenceSuite {
   /// Throws `foreignFormat` if the suite holds values of another library that the policy does not ignore.
   func refuseForeign(unless policy: ForeignDataPolicy) throws {
-    guard policy == .refuse,
+    guard policy != .ignore,
       let found = try ForeignPreferences.recognize(at: path, control: control, location: description)
     else { return }
     throw StorageError.foreign(found)

@@ -92,6 +92,12 @@ package protocol Slots: Sendable {
   /// staged.
   func prepare(_ key: StoreKey) throws
 
+  /// Whether the values are originals of another program, of which a take-over in place has not completed.
+  var isTakingOver: Bool { get throws }
+
+  /// Notes that the take-over in place has completed, so that the store can be opened.
+  func endTakeOver() throws
+
   /// Syncs everything staged so far to the device, including the names.
   func syncStaged() throws
 
@@ -135,6 +141,8 @@ extension Slots {
   package var readsBlock: Bool { false }
   package var keepsSecrets: Bool { false }
   package var holdsPropertyLists: Bool { false }
+  package var isTakingOver: Bool { false }
+  package func endTakeOver() throws {}
 
   package func availability() -> StoreAvailability { .available }
 

@@ -178,7 +178,8 @@ final class SlotReconciler: Sendable {
       outcome.changed += 1
       return 0
     }
-    try SlotJournal.put(handle.record(handle.nextID(), key, content), of: key, in: transaction)
+    let record = handle.record(handle.nextID(), key, content, handle.form(of: content))
+    try SlotJournal.put(record, of: key, in: transaction)
     outcome.changed += 1
     return content.data.count
   }
@@ -272,6 +273,15 @@ final class SlotReconciler: Sendable {
 }
 
 extension SlotHandle {
+  /// Returns the attribute of an edit that is in a form of another program, which no typed read may take for the value.
+  fileprivate func form(of content: SlotContent) -> ValueAttributes {
+    var attributes = ValueAttributes.none
+    guard configuration.foreignData == .refuse, !slots.keepsSecrets, ForeignEncoding.isStoredObject(content.data)
+    else { return attributes }
+    attributes[.foreignForm] = 1
+    return attributes
+  }
+
   /// Returns the staged versions of handles that no longer exist.
   fileprivate func orphans(_ slots: [Slot]) -> Set<SlotID> {
     let staged = slots.compactMap { slot -> SlotID? in

@@ -17,6 +17,7 @@ public struct KeyMapping: Sendable {
 
   private var rules: [Rule] = []
   private var takesOthers = true
+  private var convertsSnakeCase = false
 
   private init() {}
 
@@ -25,10 +26,15 @@ public struct KeyMapping: Sendable {
   ///   - rules: pairs of an old name and a key. One `*` in the old name stands for any text, which replaces the `*` in
   ///     the key. A name without `*` has precedence over patterns, then the first rule that matches is used.
   ///   - takesOthers: whether a value that matches no rule is taken under its old name, or skipped.
+  ///   - convertsSnakeCase: whether such a name is taken without its underscores: `user_name` as `userName`. Those at
+  ///     the beginning and the end stay.
   /// - Throws: `StorageError` with the code `invalidKey` for an empty name or key, a second `*`, or a `*` in the key
   ///   alone.
-  public init(_ rules: [(old: String, new: String)], takesOthers: Bool = true) throws {
+  public init(_ rules: [(old: String, new: String)], takesOthers: Bool = true, convertsSnakeCase: Bool = false)
+    throws
+  {
     self.takesOthers = takesOthers
+    self.convertsSnakeCase = convertsSnakeCase
     let star = UInt8(ascii: "*")
     self.rules = try rules.map { old, new in
       let (old, new) = (Array(old.utf8), Array(new.utf8))
@@ -56,7 +62,28 @@ public struct KeyMapping: Sendable {
       let middle = bytes[head.count..<(bytes.count - tail.count)]
       return try Self.key(rule.new[..<newStar] + middle + rule.new[(newStar + 1)...])
     }
-    return takesOthers ? try StoreKey(name) : nil
+    guard takesOthers else { return nil }
+    return try convertsSnakeCase ? Self.key(Self.camelCase(bytes)) : StoreKey(name)
+  }
+
+  /// Returns a name in which each letter after underscores is in upper case, without these.
+  private static func camelCase(_ name: [UInt8]) -> [UInt8] {
+    let underscore = UInt8(ascii: "_")
+    guard let first = name.firstIndex(where: { $0 != underscore }),
+      let last = name.lastIndex(where: { $0 != underscore })
+    else { return name }
+    var converted = Array(name[..<first])
+    var isAfter = false
+    for byte in name[first...last] {
+      guard byte != underscore else {
+        isAfter = true
+        continue
+      }
+      let isLower = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+      converted.append(isAfter && isLower ? byte - 32 : byte)
+      isAfter = false
+    }
+    return converted + name[(last + 1)...]
   }
 
   private static func key(_ bytes: some Collection<UInt8>) throws -> StoreKey {

@@ -1,5 +1,5 @@
-import CofferCore
-import Foundation
+public import CofferCore
+public import Foundation
 
 /// How another library has encoded the bytes of a value that `StorageEngine.takeOver(from:options:)` reads.
 public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
@@ -36,18 +36,21 @@ extension LegacyEncoding {
     switch self {
     case .bytes: return LegacyValue(data: data)
     case .json: return try Self.json(data)
-    case .storedObject: return LegacyValue(data: try Self.unwrap(data))
-    case .storedJSON: return try Self.json(try Self.unwrap(data))
+    case .storedObject, .storedJSON:
+      let object = try Self.unwrap(data)
+      var value = self == .storedJSON ? try Self.json(object.value) : LegacyValue(data: object.value)
+      value.attributes[.legacyTransaction] = object.transactionID.uuidString
+      return value
     }
   }
 
-  private static func unwrap(_ data: Data) throws(LegacyFailure) -> Data {
+  private static func unwrap(_ data: Data) throws(LegacyFailure) -> StoredObject {
     // In a keychain, the object is encoded once more.
     let data = (try? JSONDecoder().decode(Data.self, from: data)) ?? data
     guard let object = try? JSONDecoder().decode(StoredObject.self, from: data) else {
       throw LegacyFailure(reason: "it is not an object with a value and a transaction id")
     }
-    return object.value
+    return object
   }
 
   /// Keeps the JSON as it is, which typed reads decode. Only a JSON string is ambiguous: it may have been a `String`, a
@@ -71,7 +74,18 @@ extension ValueAttribute<UInt8> {
   static let legacyEncoding = ValueAttribute(code: 9)
 }
 
+extension ValueAttribute<String> {
+  /// The transaction id that the original of a value had.
+  static let legacyTransaction = ValueAttribute(code: 11)
+}
+
 extension ValueAttributes {
+  /// The transaction id under which another library had stored a value that was taken over from a
+  /// ``LegacyEncoding/storedObject``, until the key is written again; `nil` for other values.
+  public var legacyTransaction: TransactionID? { self[.legacyTransaction].flatMap { UUID(uuidString: $0) } }
+
+  /// The value of the attribute for bytes that are the value. It marks what a take-over in place has done.
+  static let plainBytes: UInt8 = 0
   /// The value of the attribute for a JSON string, which `String` and `Data` must be decoded from.
   static let jsonText: UInt8 = 1
 }
@@ -83,6 +97,7 @@ extension EncodedValue {
     guard !attributes.isEmpty, type == String.self || type == Data.self,
       let encoding = attributes[.legacyEncoding]
     else { return nil }
+    guard encoding != ValueAttributes.plainBytes else { return nil }
     guard encoding == ValueAttributes.jsonText else {
       throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "an unknown encoding"))
     }

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferCrypto
 import CofferFileSystem
+import CofferFiles
 import Foundation
 
 /// The files of a directory.
@@ -11,8 +12,9 @@ struct LegacyFiles: LegacyOrigin {
   private let encoding: LegacyEncoding
   private let limit: Int
 
-  init(_ path: String, _ encoding: LegacyEncoding, limit: Int) throws {
-    guard try !PathParts.exists(path + "/.coffer") else {
+  /// - Parameter inStore: whether the directory is that of a store: only files that are no values of it are listed.
+  init(_ path: String, _ encoding: LegacyEncoding, limit: Int, inStore: Bool = false) throws {
+    guard try inStore || !PathParts.exists(path + "/.coffer") else {
       throw StorageError(
         .unsupported, "The source is a store of Coffer.",
         advice: "Copy its values with an engine of that store, or with 'coffer cp'. Nothing was changed.",
@@ -22,10 +24,12 @@ struct LegacyFiles: LegacyOrigin {
     self.encoding = encoding
     self.limit = limit
     var ignored: [TakeOverReport.Entry] = []
-    names = try directory.fileNames { name in
+    let names = try directory.fileNames { name in
+      if inStore, name?.hasPrefix(".coffer") == true { return }
       let reason = name == nil ? "its name is not UTF-8" : "it is not a regular file"
       ignored.append(.init(name: name ?? "?", outcome: .skipped(reason: reason)))
     }.sorted()
+    self.names = inStore ? names.filter(ForeignFiles.isNoValue) : names
     self.ignored = ignored
   }
 

@@ -94,7 +94,7 @@ protocol LegacyOrigin: Sendable {
 /// A value as it was read from an origin.
 struct LegacyOriginal: Sendable {
   let name: String
-  let value: LegacyValue
+  var value: LegacyValue
   var stamp: FileStamp?
   /// The SHA-256 of the original's bytes.
   var digest = Data()

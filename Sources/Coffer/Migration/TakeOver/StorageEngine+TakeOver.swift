@@ -10,6 +10,11 @@ extension StorageEngine {
   /// ``TakeOverOptions/conflicts`` says so. Each original is removed after the commit of its value with full
   /// durability, and only if it has not changed since. A value that cannot be read is reported; the others are taken.
   ///
+  /// The directory of a store of files that was opened with ``ForeignDataPolicy/takeOver`` is taken over in place: each
+  /// file that is taken gets Coffer's form and the name of its key, in one commit, and all others stay as they are.
+  /// Until everything was taken, no other opening of the directory takes it for a store. Of a directory that is a store
+  /// already, only the files are taken that another program has stored since in its own form.
+  ///
   /// - Returns: The running take-over. Its ``TakeOver/result()`` throws `StorageError`: `unsupported` if the store
   ///   lacks preconditions or the durability for removing originals, or is in the source itself; the errors of the
   ///   source and of commits.
@@ -23,8 +28,19 @@ extension LegacySource {
   /// - Throws: `StorageError`: `unsupported`, and the errors of the source.
   package func check(against location: StoreLocation) throws {
     let source = try located()
+    guard !source.isStore(at: location.description) else { return }
     try refuseStore(location.description, in: source)
     _ = try source.open(limit: 0, keepsPreferenceTypes: true)
+  }
+}
+
+extension LegacySource {
+  /// Whether the source is the directory of a store of files at a location: the store is to be taken over in place.
+  package func isStore(at description: String) -> Bool {
+    guard case .files(let origin, _) = self, case .files(let store)? = try? StoreLocation(description) else {
+      return false
+    }
+    return resolved(origin) == resolved(store)
   }
 }
 
@@ -49,7 +65,7 @@ func refuseStore(_ description: String, in source: LegacySource) throws {
   if isInside { throw storeIsSource(source, description) }
 }
 
-private func storeIsSource(_ source: LegacySource, _ description: String) -> StorageError {
+func storeIsSource(_ source: LegacySource, _ description: String) -> StorageError {
   StorageError(
     .unsupported, "The source contains the values of the store itself.",
     advice: "Take the values over into a store outside of \(source.path.escapingControlCharacters). "

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferSlots
 import Foundation
 
 /// The steps of a take-over.
@@ -7,9 +8,11 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   let source: LegacySource
   let options: TakeOverOptions
   let origin = StoreOrigin()
+  /// Whether each value gets attribute 9, by which the next run of a take-over in place knows it.
+  var marksTaken = false
 
   /// The maximum number of values of one commit, and the size in bytes from which it takes no further value.
-  private static var batchCount: Int { 256 }
+  static var batchCount: Int { 256 }
   static var batchSize: Int { 4 << 20 }
   /// How often a batch is tried again after another program has written one of its keys meanwhile.
   static var attempts: Int { 20 }
@@ -23,6 +26,9 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)
     let source = try source.located()
+    if source.isStore(at: engine.description), let store = engine.as(SlotEngine.self) {
+      return try await TakeOverInPlace(store: store, source: source, options: options).run(run)
+    }
     let opened = try await runBlocking {
       try refuseStore(engine.description, in: source)
       return try source.open(limit: limit, keepsPreferenceTypes: keepsTypes)
@@ -30,6 +36,15 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     var report = TakeOverReport(isDryRun: options.isDryRun)
     for entry in opened.ignored { report.add(entry) }
     run.update { $0.totalValues = opened.names.count }
+    try await takeAll(opened, into: &report, run)
+    return report
+  }
+
+  /// Takes the values of an open source.
+  /// - Parameter done: the number of values that are done before.
+  func takeAll(
+    _ opened: any LegacyOrigin, into report: inout TakeOverReport, _ run: TakeOver, done: Int = 0
+  ) async throws {
     let shared = sharedKeys(opened.names)
     var index = 0
     while index < opened.names.count {
@@ -38,12 +53,11 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
       index = batch.end
       for entry in batch.others { report.add(entry) }
       for entry in try await take(batch.found, opened, shared) { report.add(entry) }
-      run.update { [index] in $0.values = index }
+      run.update { [index] in $0.values = done + index }
     }
-    return report
   }
 
-  private func checkSupport() throws {
+  func checkSupport() throws {
     let capabilities = engine.capabilities
     guard options.isDryRun || capabilities.contains(.preconditions) else {
       throw StorageError.unsupported(
@@ -101,7 +115,10 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
         if let key {
           // The second value of one key is compared with the first, once that is stored.
           guard keys.insert(key).inserted else { return batch }
-          if let original = try opened.read(name) {
+          if var original = try opened.read(name) {
+            if marksTaken, original.value.attributes[.legacyEncoding] == nil {
+              original.value.attributes[.legacyEncoding] = ValueAttributes.plainBytes
+            }
             try check(original.value, key)
             size += original.value.data.count
             batch.found.append(Found(original: original, key: key))

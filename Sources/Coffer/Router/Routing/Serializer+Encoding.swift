@@ -18,6 +18,8 @@ extension Serializer {
   }
 
   func value(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
+    let location = resolved.store.engine.description
+    if let error = StorageError.foreignForm(encoded.attributes, at: location, key: resolved.key) { throw error }
     do {
       if let value = try encoded.legacyValue(Value.self) { return value }
       if isNative, let value = encoded.preference(Value.self) { return value }

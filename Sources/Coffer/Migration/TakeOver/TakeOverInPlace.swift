@@ -1,0 +1,138 @@
+import CofferCore
+import CofferFileSystem
+import CofferSlots
+import Foundation
+
+/// The steps of a take-over of the files in a store's own directory.
+///
+/// The originals are values of the store, which nothing else can open meanwhile. Each that is taken gets attribute 9,
+/// by which the next run knows it, and which an edit by another program removes. Files whose names are those of no key
+/// (`userName`: keys with capitals are encoded) are no values of the store: they are taken as from any directory.
+struct TakeOverInPlace {
+  let store: SlotEngine
+  let source: LegacySource
+  let options: TakeOverOptions
+  private let origin = StoreOrigin()
+
+  private typealias Limits = TakeOverWork<SlotEngine>
+
+  init(store: SlotEngine, source: LegacySource, options: TakeOverOptions) {
+    (self.store, self.source, self.options) = (store, source, options)
+  }
+
+  /// An original with its destination.
+  private struct Found {
+    let entry: StoreEntry
+    let key: StoreKey
+    var value: LegacyValue
+  }
+
+  func run(_ run: TakeOver) async throws -> TakeOverReport {
+    guard case .files(let directory, let encoding) = source else { return TakeOverReport(isDryRun: true) }
+    try TakeOverWork(engine: store, source: source, options: options).checkSupport()
+    let isBegun = try store.slots.isTakingOver
+    let all = try await store.summaries()
+    let rest = all.filter { isBegun ? $0.attributes[.legacyEncoding] == nil : $0.attributes[.foreignForm] != nil }
+      .map(\.key)
+    // A store without the mark is none that is to be taken over, unless a dry run looks at a directory before that.
+    let isLook = try options.isDryRun && !PathParts.exists(directory + "/.coffer")
+    guard isBegun || isLook || !rest.isEmpty else { throw storeIsSource(source, store.description) }
+    var report = TakeOverReport(isDryRun: options.isDryRun)
+    let limit = store.capabilities.maximumValueSize
+    // Files that are no values of the store, whose names are others than those of their keys. They stay.
+    let files =
+      isBegun || isLook
+      ? try await runBlocking { try LegacyFiles(directory, encoding, limit: limit, inStore: true) } : nil
+    for entry in files?.ignored ?? [] { report.add(entry) }
+    let total = all.count + (files?.names.count ?? 0)
+    run.update { $0.totalValues = total }
+    run.update { $0.values = all.count - rest.count }
+    var index = 0
+    while index < rest.count {
+      try Task.checkCancellation()
+      let (count, entries) = try await take(rest[index...], all: Set(rest), encoding)
+      for entry in entries { report.add(entry) }
+      index += count
+      run.update { [index] in $0.values = all.count - rest.count + index }
+    }
+    if let files {
+      var work = TakeOverWork(engine: store, source: source, options: options)
+      work.marksTaken = true
+      try await work.takeAll(files, into: &report, run, done: all.count)
+    }
+    if !options.isDryRun, report.isComplete, isBegun {
+      try await runBlocking { [store] in try store.slots.endTakeOver() }
+    }
+    return report
+  }
+
+  /// Takes the first values, and returns how many were looked at.
+  private func take(
+    _ rest: ArraySlice<StoreKey>, all: Set<StoreKey>, _ encoding: LegacyEncoding
+  ) async throws -> (Int, [TakeOverReport.Entry]) {
+    for attempt in 1... {
+      var (entries, batch) = ([TakeOverReport.Entry](), WriteBatch(durability: .full))
+      var (count, size) = (0, 0)
+      var targets: Set<StoreKey> = []
+      for name in rest.prefix(Limits.batchCount) where size < Limits.batchSize {
+        count += 1
+        guard let entry = try await store.entry(name) else { continue }
+        let (found, outcome) = original(entry, encoding)
+        guard let found else {
+          entries.append(.init(name: name.string, outcome: outcome))
+          continue
+        }
+        size += entry.value.count
+        let isFree = targets.insert(found.key).inserted && (found.key == name || !all.contains(found.key))
+        entries.append(try await plan(found, isFree: isFree, &batch))
+      }
+      if options.isDryRun || batch.operations.isEmpty { return (count, entries) }
+      do {
+        try await store.commit(batch, from: origin)
+        return (count, entries)
+      } catch let error as StorageError where error.code == .preconditionFailed && attempt < Limits.attempts {}
+    }
+    return (rest.count, [])
+  }
+
+  private func original(
+    _ entry: StoreEntry, _ encoding: LegacyEncoding
+  ) -> (Found?, TakeOverReport.Outcome) {
+    do {
+      guard let key = try options.mapping.key(for: entry.key.string) else {
+        return (nil, .skipped(reason: "no mapping names it"))
+      }
+      var value = try encoding.decode(entry.value)
+      if value.attributes[.legacyEncoding] == nil { value.attributes[.legacyEncoding] = ValueAttributes.plainBytes }
+      try WriteBatch([.put(key, value.data, value.attributes)]).check(store.capabilities, location: store.description)
+      return (Found(entry: entry, key: key, value: value), .taken)
+    } catch let failure as LegacyFailure {
+      return (nil, .unreadable(reason: failure.reason))
+    } catch {
+      return (nil, .unreadable(reason: (error as? StorageError)?.message ?? "it cannot be decoded"))
+    }
+  }
+
+  /// Adds the operations that give an original its form and its name.
+  /// - Parameter isFree: whether no other original has the key or its name.
+  private func plan(_ found: Found, isFree: Bool, _ batch: inout WriteBatch) async throws -> TakeOverReport.Entry {
+    let (name, value) = (found.entry.key, found.value)
+    var entry = TakeOverReport.Entry(
+      name: name.string, key: found.key, size: value.data.count, outcome: isFree ? .taken : .conflict)
+    guard isFree else { return entry }
+    if name != found.key {
+      let stored = try await store.entry(found.key)
+      let isSame = stored?.value == value.data && stored?.attributes == value.attributes
+      if stored != nil, !isSame, options.conflicts != .replaceStored {
+        let isKept = options.conflicts == .keepStored
+        entry.outcome = isKept ? .skipped(reason: "the store has another value") : .conflict
+        return entry
+      }
+      batch.require(found.key, at: stored?.revision)
+    }
+    batch.require(name, at: found.entry.revision)
+    if name != found.key { batch.delete(name) }
+    batch.put(found.key, value.data, value.attributes)
+    return entry
+  }
+}

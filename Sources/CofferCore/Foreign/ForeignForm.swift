@@ -1,0 +1,16 @@
+extension ValueAttribute<UInt8> {
+  /// The form in which another program has stored a value in a store of Coffer: 1 for a JSON object with a transaction
+  /// id. It is recorded with the edit, and gone when the key is written again.
+  package static let foreignForm = ValueAttribute(code: 12)
+}
+
+extension StorageError {
+  /// Returns the error for a value in a form of another program, or `nil` if its attributes name none.
+  package static func foreignForm(_ attributes: ValueAttributes, at location: String, key: StoreKey) -> StorageError? {
+    guard !attributes.isEmpty, attributes[.foreignForm] != nil else { return nil }
+    return StorageError(
+      .foreignFormat, "Another program has stored the value in its own form: a JSON object with a transaction id.",
+      advice: "Take it over from the directory of the store itself, or write the key again. It is unchanged.",
+      location: location, key: key)
+  }
+}

@@ -46,12 +46,14 @@ struct TakeOverMemoryTests {
 
   @Test("Large originals are taken one after another, and compared without all being in memory")
   func largeOriginals() throws {
+    let count = 2 * Self.count
     let location = "sqlite:\(directory.path("new.db"))"
-    let origin = try origins(Self.count, size: Self.size)
+    let origin = try origins(count, size: Self.size)
     let (first, taken) = try peak(location, origin)
-    #expect(taken == "done \(Self.count) 0 0")
+    #expect(taken == "done \(count) 0 0")
     let (second, there) = try peak(location, origin)
-    #expect(there == "done 0 \(Self.count) 0")
-    #expect(max(first, second) < 130, "\(first) and \(second) MB; all have \(Self.count * Self.size >> 20) MB")
+    #expect(there == "done 0 \(count) 0")
+    // The allocator keeps several copies of a value; how many depends on the threads.
+    #expect(max(first, second) < 240, "\(first) and \(second) MB; all have \(count * Self.size >> 20) MB")
   }
 }

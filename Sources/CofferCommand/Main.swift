@@ -22,6 +22,8 @@ enum CofferCommand {
     case .audit: try await auditKeys(invocation)
     case .doctor: try await examine(invocation)
     case .takeOverValues: try await takeOverValues(invocation)
+    case .schema: try await listVersions(invocation)
+    case .migrate: try await migrateValues(invocation)
     case .encrypt: try await encryptStore(invocation)
     case .decrypt: try await decryptStore(invocation)
     case .rotate: try await rotateStore(invocation)

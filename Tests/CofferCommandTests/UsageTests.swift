@@ -26,8 +26,8 @@ struct UsageTests {
     Mistake(
       "frobnicate",
       "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, quarantine, watch, "
-        + "info, verify, audit, doctor, take-over, encrypt, rotate, rekey, keys, decrypt, shred, completions, "
-        + "help, version. Try 'coffer help'."),
+        + "info, verify, audit, doctor, take-over, schema, migrate, encrypt, rotate, rekey, keys, decrypt, shred, "
+        + "completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
     Mistake("cp", "'cp' needs a FROM: coffer cp [OPTIONS] FROM TO. Try 'coffer help cp'."),

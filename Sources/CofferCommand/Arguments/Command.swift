@@ -5,6 +5,7 @@ import CofferTerminal
 enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor
   case takeOverValues = "take-over"
+  case schema, migrate
   case encrypt, rotate, rekey, keys, decrypt, shred, completions, help, version
 
   /// The operands, options and help of the command.
@@ -24,6 +25,8 @@ enum Command: String, ProgramCommand {
     case .audit: Table.audit
     case .doctor: Table.doctor
     case .takeOverValues: Table.takeOver
+    case .schema: Table.schema
+    case .migrate: Table.migrate
     case .encrypt: Table.encrypt
     case .decrypt: Table.decrypt
     case .rotate: Table.rotate

@@ -38,6 +38,8 @@ enum Option: String, ProgramOption {
   case keyColumn = "keys"
   case valueColumn = "values"
   case `continue`
+  case step, limit, rollback
+  case schemaName = "schema"
   case store, json, help, version
 
   /// The options that supply the key or the passphrase of a store.
@@ -80,6 +82,9 @@ enum Option: String, ProgramOption {
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
     case .encoding: OptionValue(name: "NAME", completion: .words(LegacyEncoding.allCases.map(\.rawValue)))
     case .map: OptionValue(name: "OLD=NEW", completion: .nothing)
+    case .step: OptionValue(name: "FROM:TO:COMMAND", completion: .nothing)
+    case .limit: OptionValue(name: "SECONDS", completion: .nothing)
+    case .schemaName: OptionValue(name: "NAME", completion: .nothing)
     case .onConflict: OptionValue(name: "POLICY", completion: .words(["refuse", "keep", "replace"]))
     case .table, .keyColumn, .valueColumn: OptionValue(name: "NAME", completion: .nothing)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
@@ -87,7 +92,7 @@ enum Option: String, ProgramOption {
       OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
-      .onlyMapped, .camelCase, .continue, .help, .version:
+      .onlyMapped, .camelCase, .continue, .rollback, .help, .version:
       nil
     }
   }
@@ -141,6 +146,10 @@ enum Option: String, ProgramOption {
     case .keyColumn: "the column with the names"
     case .valueColumn: "the column with the values"
     case .remove: "remove each file once its value is stored safely"
+    case .step: "convert version FROM to TO with a shell command"
+    case .limit: "the time for one value and step; 30 by default"
+    case .schemaName: "only values of this schema"
+    case .rollback: "restore the kept old forms"
     case .dryRun: "only report what would be done"
     case .continue: "only finish what an earlier run has begun"
     case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"

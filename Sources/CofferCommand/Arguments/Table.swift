@@ -137,7 +137,7 @@ enum Table {
       Example("coffer cp app.db file:settings", "a file per key, to read and edit"),
       Example("coffer cp app.db memory: --json", "a dry run"),
     ],
-    aliases: ["copy", "clone", "migrate", "duplicate"])
+    aliases: ["copy", "clone", "duplicate"])
 
   static let watch = Syntax(
     summary: "print changes as they happen",

@@ -19,14 +19,52 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
     // The limit depends on the engine, so the value is read only now.
     let value = try value.read(limit: engine.capabilities.maximumValueSize)
     if engine.capabilities.contains(.propertyLists), engine.as(EncryptedEngine.self) == nil {
+      try await refuseMarked(key, in: engine)
       return try await setPreference(value, of: key, as: type, attributes, in: engine)
     }
     guard type == nil else { throw hasNoType() }
-    let batch = WriteBatch([.put(key, value, attributes)], durability: durability)
-    return try await engine.commit(batch, from: StoreOrigin())
+    return try await put(value, key, attributes, durability, in: engine)
   }
   if invocation.has(.json) { try print(JSON.object(commit.members)) }
   return .ok
+}
+
+/// Stores a value. One that replaces a value with a version has the same version, so that it is never taken for
+/// another one; the kept old form of the replaced value is removed.
+private func put(
+  _ value: Data, _ key: StoreKey, _ attributes: ValueAttributes, _ durability: StoreDurability,
+  in engine: any StorageEngine
+) async throws -> StoreCommit {
+  var attempts = 0
+  while true {
+    let present: StoreEntrySummary?
+    do { present = try await engine.summary(of: key) } catch let error as StorageError
+      where [.damaged, .unfinished].contains(error.code)
+    {
+      present = nil  // Writing mends it.
+    }
+    var operations: [WriteBatch.Operation] = [.put(key, value, attributes)]
+    if let present, let mark = try SchemaMark(in: present.attributes) {
+      operations = [.require(key, present.revision), .put(key, value, attributes.merging(mark.attributes))]
+      operations += try await engine.removalOfKeptForms(of: [key])
+    }
+    do { return try await engine.commit(WriteBatch(operations, durability: durability), from: StoreOrigin()) } catch let
+      error as StorageError where error.code == .preconditionFailed && attempts < 100
+    {
+      attempts += 1
+    }
+  }
+}
+
+/// Refuses to replace a preference with a version, whose type and mark would be lost.
+private func refuseMarked(_ key: StoreKey, in engine: any StorageEngine) async throws {
+  guard let summary = try await engine.summary(of: key), let mark = try SchemaMark(in: summary.attributes) else {
+    return
+  }
+  throw StorageError(
+    .unsupported, "The preference has version \(mark.version) of '\(mark.name)', which only its application writes.",
+    advice: "Nothing was written. Change it in the application, or remove it first with 'coffer rm'.",
+    location: engine.description, key: key)
 }
 
 /// Rejects contradictory arguments before the store is created.

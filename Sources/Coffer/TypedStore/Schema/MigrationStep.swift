@@ -1,6 +1,13 @@
 import CofferLocks
 import Foundation
 
+/// The reason of an external step for refusing a value, in words that may be shown.
+package struct StepRefusal: Error {
+  package let message: String
+
+  package init(_ message: String) { self.message = message }
+}
+
 /// A step from one version of a schema to a later one: a function from the old type to the new one.
 ///
 /// ```swift

@@ -30,7 +30,7 @@ public struct SchemaMark: Hashable, Sendable {
   }
 
   /// The attribute that holds the mark.
-  var attributes: ValueAttributes {
+  package var attributes: ValueAttributes {
     var attributes = ValueAttributes()
     attributes[ValueAttribute.schema] = SchemaMarkBytes(
       bytes: withUnsafeBytes(of: UInt32(clamping: version).littleEndian) { Array($0) } + name.utf8)

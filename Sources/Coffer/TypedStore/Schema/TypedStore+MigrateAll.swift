@@ -16,6 +16,12 @@ extension TypedStore {
   public func migrate(
     prefix: StoreKey? = nil, progress: (@Sendable (SchemaMigrationProgress) -> Void)? = nil
   ) async throws -> SchemaMigrationReport {
+    try await migrate(prefix: prefix, isDryRun: false, progress: progress)
+  }
+
+  private func migrate(
+    prefix: StoreKey?, isDryRun: Bool, progress: (@Sendable (SchemaMigrationProgress) -> Void)?
+  ) async throws -> SchemaMigrationReport {
     guard let schema = coding.schema else { return SchemaMigrationReport() }
     try await pending?.flush()
     var (report, state) = (SchemaMigrationReport(), SchemaMigrationProgress())
@@ -25,11 +31,11 @@ extension TypedStore {
     for start in stride(from: 0, to: listed.due.count, by: 100) {
       try Task.checkCancellation()
       let keys = Array(listed.due[start..<min(start + 100, listed.due.count)])
-      try await migrateTogether(keys, schema, &report)
+      try await migrateTogether(keys, schema, isDryRun: isDryRun, &report)
       (state.completed, state.migrated) = (start + keys.count, report.migrated)
       progress?(state)
     }
-    if !engine.isReadOnly { try await removeKeptForms(of: listed.removed) }
+    if !engine.isReadOnly, !isDryRun { try await removeKeptForms(of: listed.removed) }
     return report
   }
 
@@ -37,7 +43,14 @@ extension TypedStore {
   /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
   /// - Returns: the running migration, with its progress.
   public func migration(prefix: StoreKey? = nil) -> SchemaMigration {
-    SchemaMigration { [self] run in try await migrate(prefix: prefix) { run.update($0) } }
+    migration(prefix: prefix, isDryRun: false)
+  }
+
+  /// Starts a migration; a dry run stores nothing, and its report says what would be migrated.
+  package func migration(prefix: StoreKey? = nil, isDryRun: Bool) -> SchemaMigration {
+    SchemaMigration { [self] run in
+      try await migrate(prefix: prefix, isDryRun: isDryRun) { run.update($0) }
+    }
   }
 
   /// Returns the keys of values with older versions, and those of absent values that have kept forms.
@@ -77,7 +90,7 @@ extension TypedStore {
 
   /// Migrates values in one commit, or one by one if that fails because of one of them.
   private func migrateTogether(
-    _ keys: [StoreKey], _ schema: StoreSchema, _ report: inout SchemaMigrationReport
+    _ keys: [StoreKey], _ schema: StoreSchema, isDryRun: Bool, _ report: inout SchemaMigrationReport
   ) async throws {
     var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
     do {
@@ -95,10 +108,14 @@ extension TypedStore {
           others.add(error, of: entry.key)
         }
       }
-      if !operations.isEmpty { try await commitMigration(operations) }
+      if !operations.isEmpty, !isDryRun { try await commitMigration(operations) }
       report = others
       report.migrated += migrated
     } catch let error as StorageError where error.code == .preconditionFailed || error.isOfOneValue {
+      if isDryRun {
+        for key in keys { report.add(error, of: key) }
+        return
+      }
       for key in keys {
         do {
           if try await migrateValue(of: key) { report.migrated += 1 } else { report.current += 1 }

@@ -154,7 +154,8 @@ struct DeclaredSchema: Sendable {
       do {
         value = try await current.run(value, orThrow: failed("\(text) did not return within \(current.limit)."))
       } catch let failure as MigrationStep.StepFailure {
-        throw failed("\(text) failed.", failure.error)
+        throw failed(
+          "\(text) failed." + ((failure.error as? StepRefusal).map { " " + $0.message } ?? ""), failure.error)
       }
       step = steps[current.target]
     }

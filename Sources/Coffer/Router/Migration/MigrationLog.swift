@@ -24,6 +24,12 @@ struct MigrationLog: Sendable {
       case done
     }
 
+    /// An older value: the position of its key in the migration, and its revision.
+    struct Source: Codable, Hashable, Sendable {
+      let position: Int
+      let revision: UInt64
+    }
+
     /// The start of the SHA-256 of the migration's name, in hexadecimal digits.
     let migration: String
     var state: State
@@ -33,6 +39,8 @@ struct MigrationLog: Sendable {
     var appVersion: String
     /// The number of migrated values.
     var values: Int
+    /// The older values that the new one was made of, by which an interrupted run is continued; otherwise `nil`.
+    var sources: [Source]?
     /// Whether the files of an older store may still hold a removed plain value; otherwise `nil`.
     var remains: Bool?
   }
@@ -86,10 +94,8 @@ struct MigrationLog: Sendable {
     return entries.first { $0.migration == hash }
   }
 
-  /// Whether a run of a migration was interrupted, or could not remove all plain copies.
-  func isUnfinished(_ migration: String) -> Bool {
-    entry(of: migration).map { $0.state == .copied || $0.remains == true } ?? false
-  }
+  /// Whether a run of a migration was interrupted.
+  func isInterrupted(_ migration: String) -> Bool { entry(of: migration)?.state == .copied }
 
   /// The version of the application that last changed the record.
   var lastVersion: String? { entries.last?.appVersion }
@@ -97,13 +103,13 @@ struct MigrationLog: Sendable {
   /// Returns the operations that record a state, on the condition that nobody has changed the record.
   func operations(
     recording migration: String, _ state: Entry.State, _ outcome: MigrationOutcome, values: Int,
-    remains: Bool = false, appVersion: String, at date: Date
+    sources: [Entry.Source]? = nil, remains: Bool = false, appVersion: String, at date: Date
   ) throws -> [WriteBatch.Operation] {
     guard isWritable else { return [] }
     let hash = Self.hash(migration)
     let entry = Entry(
       migration: hash, state: state, outcome: outcome, date: date.inMilliseconds, appVersion: appVersion,
-      values: values, remains: remains ? true : nil)
+      values: values, sources: sources, remains: remains ? true : nil)
     let content = try Self.encode(entries.filter { $0.migration != hash } + [entry])
     return (isDamaged ? [] : [.requireRecord(name, revision)]) + [.putRecord(name, content)]
   }

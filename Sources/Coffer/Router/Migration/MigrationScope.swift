@@ -56,6 +56,8 @@ final class MigrationRuns: Sendable {
 
   /// A migration that is under way.
   private final class Run: Sendable {
+    let isForced: Bool
+    init(isForced: Bool) { self.isForced = isForced }
     let end = SharedOutcome()
     let result = Locked<MigrationResult?>(nil)
   }
@@ -66,33 +68,50 @@ final class MigrationRuns: Sendable {
   /// - Parameters:
   ///   - target: the key.
   ///   - waiter: the key whose migration waits for this one, if any.
+  ///   - isForced: whether an ordinary run under way is followed by one of its own.
+  ///   - limit: the time after which the caller waits no longer; the migration goes on.
   ///   - migrate: the migration. It goes on if the caller is cancelled.
-  /// - Throws: the error of the migration; `invalidDeclaration` if it waits for that of `waiter`; `CancellationError`.
+  /// - Throws: the error of the migration; `invalidDeclaration` if it waits for that of `waiter`; `busy` after `limit`;
+  ///   `CancellationError`.
   func result(
-    of target: MigrationTarget, for waiter: MigrationTarget?,
+    of target: MigrationTarget, for waiter: MigrationTarget?, isForced: Bool, within limit: Duration?,
     _ migrate: @escaping @Sendable () async throws -> MigrationResult
   ) async throws -> MigrationResult {
-    let (run, isNew) = try state.withLock { state throws -> (Run, Bool) in
+    while true {
+      let (run, isNew) = try begin(target, for: waiter, isForced: isForced)
+      if isNew { start(run, target, migrate) }
+      defer { if let waiter { stopWaiting(waiter, for: target) } }
+      do {
+        if let limit {
+          try await run.end.wait(limit, orThrow: StorageError.slowMigration(target, limit))
+        } else {
+          try await run.end.wait()
+        }
+      } catch  where isForced && !run.isForced && !Task.isCancelled {}
+      if !isForced || run.isForced { return run.result.withLock { $0 } ?? MigrationResult(success: true) }
+    }
+  }
+
+  private func begin(
+    _ target: MigrationTarget, for waiter: MigrationTarget?, isForced: Bool
+  ) throws -> (run: Run, isNew: Bool) {
+    try state.withLock { state throws in
       if let waiter {
         guard !state.waits(target, for: waiter) else { throw StorageError.cyclicMigrations(target, waiter) }
         state.awaited[waiter, default: []].append(target)
       }
       if let run = state.running[target] { return (run, false) }
-      let run = Run()
+      let run = Run(isForced: isForced)
       state.running[target] = run
       return (run, true)
     }
-    if isNew { start(run, target, migrate) }
-    defer {
-      if let waiter {
-        state.withLock { state in
-          if let index = state.awaited[waiter]?.firstIndex(of: target) { state.awaited[waiter]?.remove(at: index) }
-          if state.awaited[waiter]?.isEmpty == true { state.awaited[waiter] = nil }
-        }
-      }
+  }
+
+  private func stopWaiting(_ waiter: MigrationTarget, for target: MigrationTarget) {
+    state.withLock { state in
+      if let index = state.awaited[waiter]?.firstIndex(of: target) { state.awaited[waiter]?.remove(at: index) }
+      if state.awaited[waiter]?.isEmpty == true { state.awaited[waiter] = nil }
     }
-    try await run.end.wait()
-    return run.result.withLock { $0 } ?? MigrationResult(success: true)
   }
 
   private func start(
@@ -112,6 +131,14 @@ final class MigrationRuns: Sendable {
 }
 
 extension StorageError {
+  fileprivate static func slowMigration(_ target: MigrationTarget, _ limit: Duration) -> StorageError {
+    StorageError(
+      .busy, "The migration of the key has not ended within \(limit).",
+      advice:
+        "It goes on: try again later. Nothing was read or written by this call. A migration that waits for its own "
+        + "key in another task never ends.", key: target.key)
+  }
+
   static func cyclicMigrations(_ one: MigrationTarget, _ other: MigrationTarget) -> StorageError {
     let names = [one, other].map { "'\($0.key.string.escapingControlCharacters)'" }
     return StorageError(

@@ -40,15 +40,18 @@ extension StorageRouter {
   nonisolated func awaitsMigration(_ record: KeyRegistry.Record) async throws -> Bool {
     guard record.obstacle == nil, let migration = record.declaredKey.migration else { return false }
     guard try record.declaredKey.awaitsResolving(by: self) else { return false }
+    let target = MigrationTarget(record)
+    // Older keys of each other: their migrations throw.
+    if MigrationScope.current(registry)?.targets.contains(target) == true { return false }
     var previous: String?
     if let engine = try await existingStore(of: record.descriptor.domain)?.engine {
       let log = try await MigrationLog(of: record.key, in: engine)
-      if log.isUnfinished(migration.name) { return true }
+      if log.isInterrupted(migration.name) { return true }
       if log.entry(of: migration.name) != nil { return false }
       previous = log.lastVersion
     }
     let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: previous)
-    return try await MigrationScope.enter(MigrationTarget(record), migration.name, registry) {
+    return try await MigrationScope.enter(target, migration.name, registry) {
       try await migration.shouldMigrate(using: self, context: context)
     }
   }
@@ -57,7 +60,9 @@ extension StorageRouter {
     _ migration: AnyStorageMigration, of key: K, _ resolved: ResolvedKey, isForced: Bool
   ) async throws -> MigrationResult {
     let target = MigrationTarget(resolved.record)
-    return try await migrations.result(of: target, for: MigrationScope.current(registry)?.targets.last) { [self] in
+    let waiter = MigrationScope.current(registry)?.targets.last
+    let limit = isForced ? nil : configuration.migrationLimit
+    return try await migrations.result(of: target, for: waiter, isForced: isForced, within: limit) { [self] in
       do {
         return try await MigrationScope.enter(target, migration.name, registry) {
           try await perform(migration, of: key, resolved, isForced: isForced)
@@ -72,41 +77,45 @@ extension StorageRouter {
     _ migration: AnyStorageMigration, of key: K, _ resolved: ResolvedKey, isForced: Bool
   ) async throws -> MigrationResult {
     guard migration.destination == key.name else { throw MigrationError.unsupported(key: key.name) }
-    let engine = resolved.store.engine
-    let log = try await MigrationLog(of: resolved.key, in: engine)
-    let state = log.entry(of: migration.name)?.state
-    let isInterrupted = log.isUnfinished(migration.name)
-    if state == .done, !isForced, !isInterrupted { return MigrationResult(success: true) }
-    let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
-    // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
-    var outcome: MigrationOutcome?
-    var result = MigrationResult(success: true)
-    let isNeeded = try await isInterrupted ? true : migration.shouldMigrate(using: self, context: context)
-    if isNeeded {
-      result = try await migration.migrate(using: self, context: context)
+    while true {
+      let log = try await MigrationLog(of: resolved.key, in: resolved.store.engine)
+      // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
+      let mustContinue = log.isInterrupted(migration.name)
+      if log.entry(of: migration.name)?.state == .done, !isForced { return MigrationResult(success: true) }
+      let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
+      let isDue = mustContinue || log.entry(of: migration.name)?.remains == true
+      guard try await isDue ? true : migration.shouldMigrate(using: self, context: context) else {
+        if try await recordEnd(of: migration.name, nil, resolved) { return MigrationResult(success: true) }
+        continue
+      }
+      let result = try await migration.migrate(using: self, context: context)
       guard result.success else { throw result.errors.first ?? MigrationError.unsupported(key: key.name) }
-      outcome = .migrated
+      _ = try await recordEnd(of: migration.name, result.migratedCount, resolved)
+      return result
     }
-    try await recordEnd(of: migration.name, outcome ?? .nothingToMigrate, result.migratedCount, resolved)
-    return result
   }
 
   /// Records the end of a migration that has not done so itself.
+  /// - Parameter count: the number of migrated values; `nil` if there was nothing to migrate.
+  /// - Returns: `false` if another process has begun the migration meanwhile, which may have to be continued.
   private nonisolated func recordEnd(
-    of migration: String, _ outcome: MigrationOutcome, _ count: Int, _ resolved: ResolvedKey
-  ) async throws {
+    of migration: String, _ count: Int?, _ resolved: ResolvedKey
+  ) async throws -> Bool {
     let engine = resolved.store.engine
     while true {
       let log = try await MigrationLog(of: resolved.key, in: engine)
-      guard log.isWritable, log.entry(of: migration)?.state != .done else { return }
+      guard log.isWritable, log.entry(of: migration)?.state != .done else { return true }
+      if count == nil, log.isInterrupted(migration) { return false }
       let operations = try log.operations(
-        recording: migration, .done, outcome, values: count, appVersion: configuration.appVersion,
-        at: engine.clock.now())
+        recording: migration, .done, count == nil ? .nothingToMigrate : .migrated, values: count ?? 0,
+        appVersion: configuration.appVersion, at: engine.clock.now())
       do {
         try await resolved.store.commit(WriteBatch(operations), [])
-        return
+        return true
       } catch let error as StorageError where error.code == .preconditionFailed {
         try Task.checkCancellation()
+      } catch is StorageError where count == nil {
+        return true  // The key can be used although this cannot be recorded, as on a full disk.
       }
     }
   }

@@ -4,9 +4,12 @@ extension StorageRouter {
   nonisolated func hasValue<K: StorageKey>(_ sources: [AnyStorageKey], for key: K) async throws -> Bool {
     try refuseOwnKey(sources, key)
     return try await inMigration(of: key, "") {
-      for source in sources where try await self.mayExist(source.descriptor.domain) {
-        let resolved = try await source.key.resolved(by: self)
-        if try await !self.storedKeys(of: resolved.record, in: resolved.store.engine).isEmpty { return true }
+      for source in sources {
+        // Not resolved, which would migrate the older key itself.
+        let record = try source.key.record(in: self.registry)
+        if try await self.awaitsMigration(record) { return true }
+        guard let engine = try await self.existingStore(of: source.descriptor.domain)?.engine else { continue }
+        if try await !self.storedKeys(of: record, in: engine).isEmpty { return true }
       }
       return false
     }
@@ -49,4 +52,8 @@ extension StorageRouter {
     if MigrationScope.current(registry)?.isMigrating(target) == true { return try await body() }
     return try await MigrationScope.enter(target, name, registry, body)
   }
+}
+
+extension StorageKey {
+  fileprivate func record(in registry: KeyRegistry) throws -> KeyRegistry.Record { try registry.find(self).record }
 }

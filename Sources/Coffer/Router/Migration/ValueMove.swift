@@ -18,6 +18,8 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   /// An older value.
   fileprivate struct Source {
+    /// The position of its key in the migration.
+    var position = 0
     let resolved: StorageRouter.ResolvedKey
     let key: AnyStorageKey
     let entry: StoreEntry
@@ -49,10 +51,11 @@ struct ValueMove<Key: StorageKey>: Sendable {
   /// Returns the result, or `nil` if another writer has changed one of the values.
   private func attempt(_ destination: StorageRouter.ResolvedKey) async throws -> MigrationResult? {
     let log = try await MigrationLog(of: destination.key, in: destination.store.engine)
-    let state = log.entry(of: name)?.state
+    let earlier = log.entry(of: name)
     let found = try await read()
     guard !found.isEmpty else {
-      return try await finish(log.isUnfinished(name) ? .migrated : .nothingToMigrate, 0, destination, log)
+      let hasMoved = log.isInterrupted(name) || earlier?.remains == true
+      return try await finish(hasMoved ? .migrated : .nothingToMigrate, 0, destination, log)
     }
     if let source = found.first(where: { $0.resolved.store.engine.isReadOnly }) {
       throw StorageError(
@@ -65,21 +68,49 @@ struct ValueMove<Key: StorageKey>: Sendable {
     case .nothing: break
     case .damaged: return try await finish(.destinationKept, 0, destination, log)
     case .value(let entry):
-      let isOwn = state == .copied && entry.revision == log.revision
-      // It may also be the value that a killed run has copied into a store without records.
-      let isEqual = (try? await encode(found, destination))?.encoded.data == entry.value
-      if isEqual { return try await remove(found, found.count, destination) }
-      if !isOwn { return try await finish(.destinationKept, 0, destination, log) }
+      // Two domains can lead to one store, where removing the older value would remove the new one.
+      guard !found.contains(where: { isSame($0, entry, destination) }) else {
+        return try await finish(.destinationKept, 0, destination, log)
+      }
+      if let earlier, earlier.state == .copied, entry.revision == log.revision {
+        switch continuation(of: earlier, found) {
+        case .removal: return try await remove(found, earlier.values, destination)
+        case .newCopy: break
+        case .end: return try await finish(.destinationKept, 0, destination, log)
+        }
+      } else if (try? await encode(found, destination))?.encoded.data == entry.value {
+        // A killed run has copied it into a store without records.
+        return try await remove(found, found.count, destination)
+      } else {
+        return try await finish(.destinationKept, 0, destination, log)
+      }
     }
     return try await copy(found, over: present, destination, log)
+  }
+
+  private func isSame(_ source: Source, _ entry: StoreEntry, _ destination: StorageRouter.ResolvedKey) -> Bool {
+    guard source.resolved.key == destination.key, source.entry.value == entry.value else { return false }
+    return source.resolved.store.engine.capabilities.contains(.revisions) && source.entry.revision == entry.revision
+  }
+
+  private enum Continuation { case removal, newCopy, end }
+
+  /// Returns how an interrupted run continues. The new value is not made again of a part of the older ones.
+  private func continuation(of earlier: MigrationLog.Entry, _ found: [Source]) -> Continuation {
+    let used = Set(earlier.sources ?? [])
+    if found.allSatisfy({ used.contains($0.mark) }) { return .removal }
+    let positions = Set(found.map(\.position))
+    return used.allSatisfy { positions.contains($0.position) } ? .newCopy : .end
   }
 
   // MARK: Reading
 
   private func read() async throws -> [Source] {
     var found: [Source] = []
-    for source in sources {
-      if let value = try await source.key.read(source, self) { found.append(value) }
+    for (position, source) in sources.enumerated() {
+      guard var value = try await source.key.read(source, self) else { continue }
+      value.position = position
+      found.append(value)
     }
     return found
   }
@@ -131,9 +162,10 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let revision: StoreRevision? = if case .value(let entry) = present { entry.revision } else { nil }
     let isOneStore = log.isWritable && found.allSatisfy { $0.resolved.store === store }
     let isDone = isOneStore && router.unprotected(sources, of: destination).isEmpty
-    var operations: [WriteBatch.Operation] = log.isSupported ? [.require(destination.key, revision)] : []
+    var operations: [WriteBatch.Operation] = isChecked(store) ? [.require(destination.key, revision)] : []
     operations.append(.put(destination.key, encoded.data, encoded.attributes))
-    operations += try record(isDone ? .done : .copied, .migrated, found.count, destination, log)
+    let marks = isDone ? nil : found.map(\.mark)
+    operations += try record(isDone ? .done : .copied, .migrated, found.count, of: marks, destination, log)
     if isOneStore { operations += found.flatMap { removal(of: $0) } }
     var written: [(key: StoreKey, box: (any AnyBox)?)] = [
       (destination.key, Box(value, size: encoded.data.count))
@@ -145,7 +177,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     { return nil }
     let entry = try await engine.entry(destination.key)
     guard entry?.value == encoded.data else {
-      guard entry?.revision == commit.revision || !log.isSupported else { return nil }  // It was changed since.
+      guard entry?.revision == commit.revision || !isChecked(store) else { return nil }  // It was changed since.
       throw StorageError(
         .damaged, "The migrated value was not read back as it was written.",
         advice: "Check the store; the older value was kept.", location: engine.description, key: destination.key)
@@ -171,20 +203,24 @@ struct ValueMove<Key: StorageKey>: Sendable {
   }
 
   private func removal(of source: Source) -> [WriteBatch.Operation] {
-    let isChecked = source.resolved.store.engine.capabilities.contains([.preconditions, .revisions])
     let key = source.resolved.key
-    return (isChecked ? [.require(key, source.entry.revision)] : []) + [.delete(key)]
+    return (isChecked(source.resolved.store) ? [.require(key, source.entry.revision)] : []) + [.delete(key)]
+  }
+
+  private func isChecked(_ store: TypedStore) -> Bool {
+    store.engine.capabilities.contains([.preconditions, .revisions])
   }
 
   // MARK: Recording
 
   private func record(
-    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int, remains: Bool = false,
-    _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
+    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int,
+    of sources: [MigrationLog.Entry.Source]? = nil, remains: Bool = false, _ destination: StorageRouter.ResolvedKey,
+    _ log: MigrationLog
   ) throws -> [WriteBatch.Operation] {
     try log.operations(
-      recording: name, state, outcome, values: count, remains: remains, appVersion: router.configuration.appVersion,
-      at: destination.store.engine.clock.now())
+      recording: name, state, outcome, values: count, sources: sources, remains: remains,
+      appVersion: router.configuration.appVersion, at: destination.store.engine.clock.now())
   }
 
   /// Removes what the files of the older stores still hold of plain values, and records the end of the migration.
@@ -192,8 +228,9 @@ struct ValueMove<Key: StorageKey>: Sendable {
     _ outcome: MigrationOutcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) async throws -> MigrationResult? {
     let earlier = log.entry(of: name)
-    var remains = false
-    if outcome == .migrated {
+    var remains = earlier?.remains ?? false
+    if outcome == .migrated || earlier?.state == .copied {
+      remains = false
       for source in router.unprotected(sources, of: destination) {
         if try await !router.removeRemains(of: source) { remains = true }
       }
@@ -204,9 +241,11 @@ struct ValueMove<Key: StorageKey>: Sendable {
     if !isKnown, log.isWritable {
       let values = max(count, outcome == .migrated ? earlier?.values ?? 0 : 0)
       let operations = try record(.done, outcome, values, remains: remains, destination, log)
-      do { try await destination.store.commit(WriteBatch(operations), []) } catch let error as StorageError
-        where error.code == .preconditionFailed
-      { return nil }
+      do { try await destination.store.commit(WriteBatch(operations), []) } catch let error as StorageError {
+        if error.code == .preconditionFailed { return nil }
+        // Where nothing was moved, a value can be read although that cannot be recorded, as on a full disk.
+        if outcome == .migrated || earlier != nil { throw error }
+      }
     }
     return result(outcome, count)
   }
@@ -214,6 +253,10 @@ struct ValueMove<Key: StorageKey>: Sendable {
   private func result(_ outcome: MigrationOutcome, _ count: Int) -> MigrationResult {
     MigrationResult(success: true, migratedCount: count, metadata: ["outcome": .string(outcome.rawValue)])
   }
+}
+
+extension ValueMove.Source {
+  fileprivate var mark: MigrationLog.Entry.Source { .init(position: position, revision: entry.revision.rawValue) }
 }
 
 extension StorageKey {

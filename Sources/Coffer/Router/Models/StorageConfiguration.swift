@@ -11,6 +11,9 @@ public struct StorageConfiguration: Sendable {
   /// The version of the application, which migrations of keys can depend on; by default that of its bundle, or empty
   /// where there is none.
   public var appVersion = Bundle.main.infoDictionary?["CFBundleShortVersionString"] as? String ?? ""
+  /// The time that an access of a key waits for the key's migration, after which it throws `busy`; a minute by default.
+  /// The migration goes on.
+  public var migrationLimit = Duration.seconds(60)
   /// The app group of domains that do not specify one.
   public var appGroup: String?
   /// The kind of device that the program runs on.

@@ -103,6 +103,8 @@ public actor StorageRouter: StorageProviding {
     // Only a migrated key is kept, since `cached(_:)` and submissions use what is.
     if known == nil, record.descriptor.hasMigration, try await !settle(key, resolved) { return resolved }
     registry.keep(resolved)
+    // What the key has is not sent while its migration is pending.
+    if known == nil, record.descriptor.hasMigration { follower?.changed() }
     return resolved
   }
 

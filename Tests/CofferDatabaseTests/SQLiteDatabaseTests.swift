@@ -251,4 +251,26 @@ import Testing
     _ = kept
     try await database.engine.close()
   }
+
+  /// The commit of a pending write would replace the value of the transaction.
+  @Test func aDatabaseTransactionRefusesAKeyWithAPendingWrite() async throws {
+    let directory = try TemporaryDirectory()
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
+    let policy = WriteBackPolicy(window: .seconds(3_600))
+    let (store, database) = (TypedStore(engine: engine, writePolicy: .back(policy)), SQLiteDatabase(engine: engine))
+    try await store.save(1, for: "count")
+    await #expect(throws: StorageError.self) {
+      try await database.write { transaction in _ = try store.load(Int.self, for: "count", in: transaction) }
+    }
+    await #expect(throws: StorageError.self) {
+      try await database.write { transaction in try store.save(7, for: "count", in: transaction) }
+    }
+    try await store.flush()
+    try await database.write { transaction in
+      let count = try store.load(Int.self, for: "count", in: transaction) ?? 0
+      try store.save(count + 1, for: "count", in: transaction)
+    }
+    #expect(try await TypedStore(engine: engine).load(Int.self, for: "count") == 2)
+    try await store.close()
+  }
 }

@@ -46,6 +46,20 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
   say("edited")
   switch rest[0] {
   case "exit": exit(0)
+  case "fork":
+    var signals = sigset_t()
+    sigfillset(&signals)
+    let child = try forkProcess()
+    if child == 0 {
+      // Only what is safe between fork and exec. The thread of a task blocks signals; the child ends in any case.
+      alarm(60)
+      sigprocmask(SIG_UNBLOCK, &signals, nil)
+      while true { pause() }
+    }
+    say("child \(child)")
+    var status: Int32 = 0
+    waitpid(child, &status, 0)
+    say("ended \(status & 0x7F)")
   case "main-task": await MainActor.run { () -> Void in exit(0) }
   case "repeat":
     Thread.detachNewThread {
@@ -59,6 +73,12 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
   // The main thread waits for this in synchronous code, and exits.
   if rest[0] == "main-thread" { return true }
   while true { try await Task.sleep(for: .seconds(60)) }
+}
+
+/// Calls fork(2), which Swift does not offer, as a C library may.
+private func forkProcess() throws -> pid_t {
+  guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { throw CocoaError(.featureUnsupported) }
+  return unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
 }
 
 /// Runs a command that needs the main thread, before asynchronous code takes it away.

@@ -27,12 +27,16 @@ public actor ClientPersistence: PersistenceCapability {
 
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let full = try StoreKey(prefix + key)
-    let encoded = try await calls.store.load(full, decode: { $0 })
-    let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
-    if let restoration = ClientRestoration.current, restoration.persistence === self, restoration.isOpen {
-      known[full] = .some(encoded)
+    let restoration = ClientRestoration.current.flatMap { $0.persistence === self && $0.isOpen ? $0 : nil }
+    do {
+      let encoded = try await calls.store.load(full, decode: { $0 })
+      let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
+      if let restoration, restoration.isOpen { known[full] = .some(encoded) }
+      return value
+    } catch {
+      restoration?.fail(error)
+      throw error
     }
-    return value
   }
 
   public func delete(key: String) async throws {
@@ -64,6 +68,11 @@ public actor ClientPersistence: PersistenceCapability {
       return round.isOpen
     }
     return round.add(key, value)
+  }
+
+  /// Makes the next round write keys whatever it finds: a value of an earlier one may be stored after that of a later.
+  func forget(_ changes: [(key: StoreKey, value: EncodedValue?)]) {
+    for change in changes { known[change.key] = nil }
   }
 
   /// Records what a round has stored.

@@ -28,6 +28,7 @@ extension ClientSaver {
   /// write older values after these, and the next one writes the newest again.
   func write(_ collection: ClientCollection) async {
     let saves = collection.saves.withLock { $0 }
-    for (_, error) in await write(saves) where error != nil { return }
+    noteOutOfTurn(saves.map(\.id))
+    for (saved, _) in await write(saves) { await saved.client.wroteOutOfTurn(saved.save) }
   }
 }

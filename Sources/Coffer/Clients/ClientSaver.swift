@@ -8,6 +8,10 @@ final class ClientSaver: Sendable {
     var edited: Set<UInt64> = []
     /// The clients whose edits are being stored.
     var saving: Set<UInt64> = []
+    /// The clients of the present save that were also saved besides it.
+    var outOfTurn: Set<UInt64> = []
+    /// The clients that are being restored or asked, which nobody else asks meanwhile.
+    var asked: Set<UInt64> = []
     var isTimerRunning = false
     var nextID: UInt64 = 0
   }
@@ -22,12 +26,14 @@ final class ClientSaver: Sendable {
   let store: TypedStore
   private let interval: Duration
   private let clock: any Clock<Duration>
+  /// The time that a client has to answer, so that it does not keep back the others.
+  private let patience: Duration
   private let state = Locked(State())
   private let turns = KeyedQueue()
   private let turn: StoreKey = "turn"
 
-  init(store: TypedStore, interval: Duration, clock: any Clock<Duration>) {
-    (self.store, self.interval, self.clock) = (store, interval, clock)
+  init(store: TypedStore, interval: Duration, clock: any Clock<Duration>, patience: Duration) {
+    (self.store, self.interval, self.clock, self.patience) = (store, interval, clock, patience)
   }
 
   /// Whether there are edits that are not stored yet.
@@ -54,7 +60,11 @@ final class ClientSaver: Sendable {
     // Edits of a client that is loading are pending: the timer begins with the first of them.
     // The clients hold the saver, so that their edits are saved even if the session is released.
     if client.attach({ self.edited(id) }) { edited(id) }
-    do { try await inTurn { await withoutTaskLocals { await client.restore() } } } catch {
+    do { try await inTurn { try await asking(id) { await client.restore() } } } catch let error as StorageError
+      where error.code == .busy
+    {
+      client.failed(error)  // Its restoration goes on.
+    } catch {
       // The caller has no client, so that its keys are free again.
       state.withLock { state in
         state.clients[id] = nil
@@ -95,10 +105,34 @@ final class ClientSaver: Sendable {
   /// Restores the clients whose keys another writer has changed.
   func restore(after change: StoreChange) async {
     if case .commit(let commit) = change, commit.origin == store.origin { return }
-    let clients = state.withLock { Array($0.clients.values) }
-    for client in clients where client.isAffected(by: change) {
-      try? await inTurn { await withoutTaskLocals { await client.restore() } }
+    let clients = state.withLock { $0.clients }
+    for (id, client) in clients where client.isAffected(by: change) {
+      try? await inTurn { try await asking(id) { await client.restore() } }
     }
+  }
+
+  /// Calls a client, without the task-local values of the caller, and waits for a limited time.
+  /// - Throws: any error of `body`; `busy` if it takes longer, or an earlier call of the client has not returned yet.
+  private func asking<R: Sendable>(_ id: UInt64, _ body: @escaping @Sendable () async throws -> R) async throws -> R {
+    let late = StorageError(
+      .busy, "A client of the session does not answer: its persistState() or restoreState() has not returned.",
+      advice: "Its edits are kept, and saved once it answers. Other clients are saved.",
+      location: store.engine.description)
+    guard state.withLock({ $0.asked.insert(id).inserted }) else { throw late }
+    let (end, result) = (SharedOutcome(), Locked<R?>(nil))
+    Task.detached { [state] in
+      let outcome: Result<Void, any Error>
+      do {
+        let value = try await body()
+        result.withLock { $0 = value }
+        outcome = .success(())
+      } catch { outcome = .failure(error) }
+      state.withLock { _ = $0.asked.remove(id) }
+      end.finish(outcome)
+    }
+    try await end.wait(patience, orThrow: late)
+    guard let value = result.withLock({ $0 }) else { throw late }
+    return value
   }
 
   /// Saves all edits so far in one commit. What cannot be saved stays pending and is tried again after the interval.
@@ -123,7 +157,7 @@ final class ClientSaver: Sendable {
 
   private func saveInTurn() async -> StorageError? {
     let edited = state.withLock { state in
-      (state.saving, state.edited) = (state.edited, [])
+      (state.saving, state.edited, state.outOfTurn) = (state.edited, [], [])
       return state.saving.sorted().compactMap { id in state.clients[id].map { (id, $0) } }
     }
     // After those that failed are among the edited ones again.
@@ -132,14 +166,17 @@ final class ClientSaver: Sendable {
     var failure: StorageError?
     for (id, client) in edited {
       do {
-        saves.append(PendingSave(id: id, client: client, save: try await client.collect()))
+        saves.append(PendingSave(id: id, client: client, save: try await asking(id) { try await client.collect() }))
       } catch {
         let error = StoredError.storage(error)
         failure = failure ?? error
         fail(id, client, error)
       }
     }
-    for (saved, error) in await write(saves) {
+    // What a client has saved meanwhile, as the process was about to end, is newer than what was collected before.
+    let newer = state.withLock { $0.outOfTurn }
+    for id in newer { self.edited(id) }
+    for (saved, error) in await write(saves.filter { !newer.contains($0.id) }) {
       if let error {
         failure = failure ?? error
         fail(saved.id, saved.client, error)
@@ -149,6 +186,8 @@ final class ClientSaver: Sendable {
     }
     return failure
   }
+
+  func noteOutOfTurn(_ ids: [UInt64]) { state.withLock { $0.outOfTurn.formUnion(ids) } }
 
   /// Keeps the edits of a client for the next attempt, which the timer makes unless the store is closed.
   private func fail(_ id: UInt64, _ client: any SavedClient, _ error: StorageError) {

@@ -27,13 +27,15 @@ public final class ClientSession: Sendable {
   ///   - interval: the time from the first edit to the commit.
   ///   - clock: the clock of the interval.
   ///   - codec: the codec of values other than `Data` and `String`.
+  ///   - patience: the time that a client has to return from `restoreState()` or `persistState()`. Then the others are
+  ///     saved without it, and its ``PersistedClient/lastError`` is `busy`; its edits are saved once it has returned.
   public init(
     engine: any StorageEngine, interval: Duration = .milliseconds(300), clock: any Clock<Duration> = ContinuousClock(),
-    codec: any StoreCodec = JSONCodec(sortedKeys: true)
+    codec: any StoreCodec = JSONCodec(sortedKeys: true), patience: Duration = .seconds(5)
   ) {
     self.codec = codec
     let store = TypedStore(engine: engine, codec: codec)
-    let saver = ClientSaver(store: store, interval: interval, clock: clock)
+    let saver = ClientSaver(store: store, interval: interval, clock: clock, patience: patience)
     self.saver = saver
     // Subscribed before the first client is restored, so that no change falls between the two.
     let changes = engine.changes(since: nil)

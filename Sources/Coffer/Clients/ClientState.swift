@@ -49,6 +49,8 @@ final class ClientRestoration: Sendable {
   let persistence: ClientPersistence
   private let cells: Set<ObjectIdentifier>
   private let hasReturned = Locked(false)
+  /// The error of the first load that has failed, whether or not the client has handled it.
+  private let failed = Locked<(any Error)?>(nil)
 
   init(_ persistence: ClientPersistence, _ cells: [any AnyClientCell]) {
     self.persistence = persistence
@@ -57,6 +59,8 @@ final class ClientRestoration: Sendable {
 
   var isOpen: Bool { !hasReturned.withLock { $0 } }
   func close() { hasReturned.withLock { $0 = true } }
+  func fail(_ error: any Error) { failed.withLock { $0 = $0 ?? error } }
+  var failure: (any Error)? { failed.withLock { $0 } }
   func restores(_ cell: any AnyClientCell) -> Bool { cells.contains(ObjectIdentifier(cell)) && isOpen }
 }
 

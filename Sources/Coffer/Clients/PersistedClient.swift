@@ -51,6 +51,8 @@ protocol SavedClient: Sendable {
   func collect() async throws -> ClientSave
   func failed(_ error: StorageError)
   func saved(_ save: ClientSave) async
+  /// Notes that a save was written besides one that may still write older values.
+  func wroteOutOfTurn(_ save: ClientSave) async
 }
 
 /// What one client has to write, and the edits of its properties that it contains.
@@ -72,6 +74,8 @@ extension PersistedClient: SavedClient {
       defer { restoration.close() }
       try await ClientRestoration.$current.withValue(restoration) { try await client.restoreState() }
       restoration.close()
+      // A client that uses its default instead must not replace with it what could not be read.
+      if let failure = restoration.failure { throw failure }
       await noteWhatIsUnchanged()
       status.withLock { $0.load = .loaded }
     } catch {
@@ -100,6 +104,8 @@ extension PersistedClient: SavedClient {
   }
 
   func failed(_ error: StorageError) { status.withLock { $0.lastError = error } }
+
+  func wroteOutOfTurn(_ save: ClientSave) async { await persistence.forget(save.changes) }
 
   func saved(_ save: ClientSave) async {
     await persistence.committed(save.changes)

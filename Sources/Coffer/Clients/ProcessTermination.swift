@@ -7,9 +7,19 @@ import Foundation
 /// Written once, before the first handler is installed, and only read afterwards.
 nonisolated(unsafe) private var signalPipe: Int32 = -1
 
+/// The process that has installed the handlers; written as `signalPipe` is.
+nonisolated(unsafe) private var installingProcess: pid_t = 0
+
 /// Writes the number of a signal into the pipe: the only thing that a handler of a signal may do.
 private func noteSignal(_ number: Int32) {
   let before = errno
+  // A forked child has the handlers and the pipe, but not the thread: the parent would end in its stead.
+  guard getpid() == installingProcess else {
+    signal(number, SIG_DFL)
+    raise(number)
+    errno = before
+    return
+  }
   var byte = UInt8(truncatingIfNeeded: number)
   _ = write(signalPipe, &byte, 1)
   errno = before
@@ -59,7 +69,8 @@ final class ProcessTermination: Sendable {
     // Handlers of `exit` run in the reverse order of their registration: that of OpenSSL, which releases what an
     // encrypted commit needs, must be registered before.
     initializeCryptography()
-    atexit { ProcessTermination.shared.saveAll() }
+    installingProcess = getpid()
+    atexit { if getpid() == installingProcess { ProcessTermination.shared.saveAll() } }
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

@@ -17,9 +17,11 @@ extension TypedStore {
   ///   - value: the value.
   ///   - key: the key of the value.
   ///   - transaction: a transaction of a database over this store's engine.
-  /// - Throws: `StorageError`; after `encodingFailed` nothing was written.
+  /// - Throws: `StorageError`; after `encodingFailed` nothing was written; `unsupported` for a key with a schema, or
+  ///   with a pending write of a store with write-back.
   public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
     try requireUnversioned(key)
+    try requireFlushed(key)
     try transaction.put(key, coding.bytes(of: value, for: key))
   }
 
@@ -28,9 +30,11 @@ extension TypedStore {
   ///   - type: the type of the value.
   ///   - key: the key of the value.
   ///   - transaction: a transaction of a database over this store's engine.
-  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`.
+  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for a key with a
+  ///   schema, or with a pending write of a store with write-back.
   public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
     try requireUnversioned(key)
+    try requireFlushed(key)
     return try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
   }
 
@@ -40,6 +44,15 @@ extension TypedStore {
     throw StorageError(
       .unsupported, "A database transaction cannot read or write a value whose key has a schema.",
       advice: "Use TypedStore.transaction for this key. Nothing was changed by this call.",
+      location: engine.description, key: key)
+  }
+
+  /// Refuses a key with a pending write, which would be committed after the transaction and replace its value.
+  private func requireFlushed(_ key: StoreKey) throws {
+    guard pending?.value(of: key) != nil else { return }
+    throw StorageError(
+      .unsupported, "The value has a pending write, which a database transaction cannot see.",
+      advice: "Call flush() of the store before the transaction. Nothing was changed by this call.",
       location: engine.description, key: key)
   }
 

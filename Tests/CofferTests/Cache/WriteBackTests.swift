@@ -223,4 +223,16 @@ import Testing
     let readOnly = self.store(ReadOnlyEngine(memory))
     #expect(await codeThrown { try await readOnly.save(1, for: "a") } == .readOnly)
   }
+
+  @Test func aStoreOverAClosedEngineAcceptsNothing() async throws {
+    let store = store()
+    try await store.save(1, for: "k")
+    try await memory.close()
+    #expect(await codeThrown { try await store.flush() } == .closed)
+    #expect(await codeThrown { try await store.save(2, for: "k") } == .closed)
+    #expect(await codeThrown { try await store.close() } == .closed)
+    #expect(await codeThrown { try await store.save(2, for: "k") } == .closed)
+    #expect(store.pendingWrites.count == 1)
+    #expect(await store.discardPendingWrites() == ["k"])
+  }
 }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import CofferTesting
 import Foundation
 import Synchronization
@@ -212,4 +213,83 @@ private struct RecursiveClient: Persistable {
     #expect(try await store.load(Theme.self, for: "theme") == .dark)
     #expect(try await store.load(String.self, for: "language") == "fr")
   }
+
+  /// A client that uses its default where a load fails does not store it over what could not be read.
+  @Test func aFailedLoadThatTheClientIgnoresReplacesNothing() async throws {
+    let store = TypedStore(engine: engine)
+    try await store.save("no number", for: "number")
+    let session = session()
+    let started = try await session.start { persistence -> LenientClient in
+      let client = LenientClient(persistence: persistence)
+      client.text = "an edit before the load"
+      return client
+    }
+    #expect(!started.state.isLoaded)
+    #expect(await codeThrown { try await session.save() } == .decodingFailed)
+    #expect(started.lastError?.key == "number" && session.hasPendingEdits)
+    #expect(try await store.load(String.self, for: "number") == "no number")
+    try await store.save(5, for: "number")
+    try await session.save()
+    #expect(started.client.number == 5)
+    #expect(try await store.load(String.self, for: "text") == "an edit before the load")
+  }
+
+  @Test func aClientThatDoesNotAnswerKeepsBackNoOther() async throws {
+    let session = ClientSession(engine: engine, interval: .seconds(3_600), patience: .milliseconds(50))
+    let hanging = try await session.start(prefix: "hanging/") { HangingClient(persistence: $0) }
+    let other = try await session.start(prefix: "other/") { TextClient(persistence: $0) }
+    hanging.client.number = 1
+    other.client.text = "a"
+    #expect(await codeThrown { try await session.save() } == .busy)
+    let store = TypedStore(engine: engine)
+    #expect(try await store.load(String.self, for: "other/text") == "a")
+    #expect(hanging.lastError?.code == .busy && session.hasPendingEdits)
+    other.client.text = "b"
+    #expect(await codeThrown { try await session.save() } == .busy, "it is not asked twice at the same time")
+    #expect(try await store.load(String.self, for: "other/text") == "b")
+    #expect(hanging.client.calls.withLock { $0 } == 1)
+    hanging.client.gate.withLock { $0 = true }
+    let deadline = ContinuousClock.now + .seconds(60)
+    while session.hasPendingEdits, ContinuousClock.now < deadline {
+      _ = try? await session.save()
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(try await store.load(Int.self, for: "hanging/number") == 1)
+  }
+}
+
+private struct LenientClient: Persistable {
+  static let persistedKeys = ["number", "text"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+  @ClientState var text = ""
+
+  func persistState() async throws {
+    try await persistence.save(number, for: "number")
+    try await persistence.save(text, for: "text")
+  }
+  func restoreState() async throws {
+    number = (try? await persistence.load(Int.self, for: "number")) ?? 1
+    text = (try? await persistence.load(String.self, for: "text")) ?? ""
+  }
+}
+
+/// A client whose `persistState()` returns once its gate is open.
+private struct HangingClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  let gate = Locked(false)
+  let calls = Locked(0)
+  @ClientState var number = 0
+
+  init(persistence: any PersistenceCapability) { self.persistence = persistence }
+
+  func persistState() async throws {
+    if number != 0 {
+      calls.withLock { $0 += 1 }
+      while !gate.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+    }
+    try await persistence.save(number, for: "number")
+  }
+  func restoreState() async throws {}
 }

@@ -45,6 +45,21 @@ private struct NumberClient: Persistable {
     #expect(try await number(in: path) == 7)
   }
 
+  /// A forked child has the handlers of its parent, but not the thread that saves.
+  @Test func aForkedChildEndsBySignalsAndItsParentGoesOn() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("clients.db")
+    let helper = try HelperProcess(["client", path, "fork", "3600"])
+    #expect(try helper.line() == "edited")
+    let child = try #require(try helper.line()?.split(separator: " ").last.flatMap { pid_t($0) })
+    kill(child, SIGTERM)
+    #expect(try helper.line() == "ended \(SIGTERM)")
+    #expect(try await number(in: path) == nil)
+    kill(helper.process.processIdentifier, SIGTERM)
+    #expect(helper.wait() == SIGTERM)
+    #expect(try await number(in: path) == 7)
+  }
+
   @Test func aKillAfterTheIntervalLosesNothing() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("clients.db")

@@ -52,7 +52,13 @@ extension WriteBuffer {
       state.sealed = 0
       state.run = nil
       state.failure = error
-      // A handle that is closed stays so; the writes are kept for `discard`.
+      defer { state.isDue = false }
+      // A store that is closed stays so: it accepts no further writes, and keeps these for `discard`.
+      if error?.code == .closed { state.isClosed = true }
+      if error == nil, state.isDue, !state.groups.isEmpty {
+        _ = present(&state)
+        return false
+      }
       guard !state.groups.isEmpty, !state.isScheduled, error?.code != .closed else { return false }
       state.isScheduled = true
       return true
@@ -64,6 +70,7 @@ extension WriteBuffer {
   func windowEnded() {
     state.withLock { state in
       state.isScheduled = false
+      state.isDue = state.run != nil
       if !state.groups.isEmpty { _ = present(&state) }
     }
   }
@@ -80,7 +87,7 @@ extension WriteBuffer {
     do {
       try await flush()
     } catch {
-      state.withLock { $0.isClosed = false }
+      state.withLock { $0.isClosed = $0.failure?.code == .closed }
       throw error
     }
   }

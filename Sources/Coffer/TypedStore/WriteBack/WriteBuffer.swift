@@ -42,6 +42,8 @@ final class WriteBuffer: Sendable {
     var run: Task<Void, any Error>?
     var failure: StorageError?
     var isScheduled = false
+    /// Whether a window has ended during the present run, so that another one follows at once.
+    var isDue = false
     var isClosed = false
     /// The writes that were given up: those after `kept`, up to `through`.
     var discards: [(kept: UInt64, through: UInt64)] = []

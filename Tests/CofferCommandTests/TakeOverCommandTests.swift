@@ -44,6 +44,18 @@ struct TakeOverCommandTests {
     #expect(again.errors.contains("'broken': it is not JSON; it may be truncated."), "\(again.errors)")
   }
 
+  @Test("A database without --table, and a name that is mapped twice, are refused with what to do")
+  func unclear() async throws {
+    _ = try await sandbox.coffer("set", "theme", "dark", "--store", "some.db")
+    let database = try await sandbox.coffer("take-over", "some.db", "new.db")
+    #expect(
+      database.status == 1 && database.errors.contains("SQLite database, not a property list"), "\(database.errors)")
+    #expect(database.errors.contains("Name its table"), "\(database.errors)")
+    let twice = try await sandbox.coffer("take-over", "old", "new.db", "--map", "a=b", "--map", "a=c")
+    #expect(twice.status == 2 && twice.errors.contains("an old name twice"), "\(twice.errors)")
+    #expect(!sandbox.exists("new.db"))
+  }
+
   @Test("--remove deletes what was stored, and nothing else; a conflict stays")
   func removal() async throws {
     _ = try await sandbox.coffer("set", "theme", "dark", "--store", "new.db")

@@ -159,7 +159,8 @@ extension TakeOverReport.Outcome {
     switch self {
     case .taken, .alreadyThere: nil
     case .conflict: "the store has another value under its key"
-    case .skipped(let reason), .unreadable(let reason): reason.oneLine()
+    case .skipped(let reason), .unreadable(let reason):
+      reason.hasSuffix(".") ? String(reason.oneLine().dropLast()) : reason.oneLine()
     }
   }
 }

@@ -28,14 +28,20 @@ public struct KeyMapping: Sendable {
   ///   - takesOthers: whether a value that matches no rule is taken under its old name, or skipped.
   ///   - convertsSnakeCase: whether such a name is taken without its underscores: `user_name` as `userName`. Those at
   ///     the beginning and the end stay.
-  /// - Throws: `StorageError` with the code `invalidKey` for an empty name or key, a second `*`, or a `*` in the key
-  ///   alone.
+  /// - Throws: `StorageError` with the code `invalidKey` for an empty name or key, a second `*`, a `*` in the key
+  ///   alone, or a name that is given twice.
   public init(_ rules: [(old: String, new: String)], takesOthers: Bool = true, convertsSnakeCase: Bool = false)
     throws
   {
     self.takesOthers = takesOthers
     self.convertsSnakeCase = convertsSnakeCase
     let star = UInt8(ascii: "*")
+    var names: Set<[UInt8]> = []
+    guard rules.allSatisfy({ names.insert(Array($0.old.utf8)).inserted }) else {
+      throw StorageError(
+        .invalidKey, "A mapping of names has an old name twice.",
+        advice: "Give each old name one key. Nothing was changed.")
+    }
     self.rules = try rules.map { old, new in
       let (old, new) = (Array(old.utf8), Array(new.utf8))
       let counts = (old.count { $0 == star }, new.count { $0 == star })

@@ -22,6 +22,11 @@ struct LegacyPropertyList: LegacyOrigin {
       throw StorageError(
         .notFound, "There is no file at this path.", advice: "Check the path. Nothing was changed.", location: path)
     }
+    guard !file.data.starts(with: Data("SQLite format 3\0".utf8)) else {
+      throw StorageError(
+        .foreignFormat, "The file is a SQLite database, not a property list.",
+        advice: "Name its table and the columns with the names and the values. Nothing was changed.", location: path)
+    }
     let document: PropertyListDocument
     do {
       document = try PropertyListFormat().decode(file.data, allowsOldStyle: true)

@@ -27,6 +27,7 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("put") || wants("writers") { try await measureWriters(&bench, directory) }
   if wants("get") { try await measureGets(&bench, directory) }
   if wants("writeback") || wants("cache") { try await measureWriteBack(&bench, directory) }
+  if wants("versions") { try await measureVersions(&bench, directory) }
   if wants("contract") { try await measureContract(&bench, directory) }
   if wants("encrypted") { try await measureEncrypted(&bench, directory) }
   if wants("pages") { try await measurePages(&bench, directory) }

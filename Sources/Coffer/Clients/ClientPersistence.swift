@@ -32,9 +32,10 @@ public actor ClientPersistence: PersistenceCapability {
       let encoded = try await calls.store.load(full, decode: { $0 })
       let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
       if let restoration, restoration.isOpen { known[full] = .some(encoded) }
+      restoration?.loaded(full, nil)
       return value
     } catch {
-      restoration?.fail(error)
+      restoration?.loaded(full, error)
       throw error
     }
   }

@@ -49,8 +49,8 @@ final class ClientRestoration: Sendable {
   let persistence: ClientPersistence
   private let cells: Set<ObjectIdentifier>
   private let hasReturned = Locked(false)
-  /// The error of the first load that has failed, whether or not the client has handled it.
-  private let failed = Locked<(any Error)?>(nil)
+  /// The errors of the keys whose last load has failed, whether or not the client has handled them.
+  private let failed = Locked<[StoreKey: any Error]>([:])
 
   init(_ persistence: ClientPersistence, _ cells: [any AnyClientCell]) {
     self.persistence = persistence
@@ -59,8 +59,9 @@ final class ClientRestoration: Sendable {
 
   var isOpen: Bool { !hasReturned.withLock { $0 } }
   func close() { hasReturned.withLock { $0 = true } }
-  func fail(_ error: any Error) { failed.withLock { $0 = $0 ?? error } }
-  var failure: (any Error)? { failed.withLock { $0 } }
+  /// Notes the end of a load; a client may try another type, or once more.
+  func loaded(_ key: StoreKey, _ error: (any Error)?) { failed.withLock { $0[key] = error } }
+  var failure: (any Error)? { failed.withLock { failed in failed.min { $0.key < $1.key }?.value } }
   func restores(_ cell: any AnyClientCell) -> Bool { cells.contains(ObjectIdentifier(cell)) && isOpen }
 }
 

@@ -234,6 +234,18 @@ private struct RecursiveClient: Persistable {
     #expect(try await store.load(String.self, for: "text") == "an edit before the load")
   }
 
+  /// A client may read what an earlier version of it has stored as another type.
+  @Test func aLoadThatSucceedsAsAnotherTypeIsNoFailure() async throws {
+    let store = TypedStore(engine: engine)
+    try await store.save("7", for: "number")
+    let session = session()
+    let started = try await session.start { ConvertingClient(persistence: $0) }
+    #expect(started.state.isLoaded && started.client.number == 7)
+    started.client.number = 8
+    try await session.save()
+    #expect(try await store.load(Int.self, for: "number") == 8)
+  }
+
   @Test func aClientThatDoesNotAnswerKeepsBackNoOther() async throws {
     let session = ClientSession(engine: engine, interval: .seconds(3_600), patience: .milliseconds(50))
     let hanging = try await session.start(prefix: "hanging/") { HangingClient(persistence: $0) }
@@ -255,6 +267,21 @@ private struct RecursiveClient: Persistable {
       try await Task.sleep(for: .milliseconds(5))
     }
     #expect(try await store.load(Int.self, for: "hanging/number") == 1)
+  }
+}
+
+private struct ConvertingClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+
+  func persistState() async throws { try await persistence.save(number, for: "number") }
+  func restoreState() async throws {
+    do {
+      if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
+    } catch {
+      number = try await persistence.load(String.self, for: "number").flatMap { Int($0) } ?? 0
+    }
   }
 }
 

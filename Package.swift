@@ -1,4 +1,5 @@
 // swift-tools-version: 6.3
+import CompilerPluginSupport
 import Foundation
 import PackageDescription
 
@@ -43,15 +44,35 @@ let fuzzers: [Target] =
   ? []
   : [
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    fuzzer("FuzzSelection", ["CofferCore", "CofferSQLite"]),
+    fuzzer("FuzzSelection", ["CofferCore", "CofferEncoding"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
     fuzzer("FuzzRecord", ["CofferSlots"]),
     fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
     fuzzer("FuzzEnvelope", ["CofferCore", "CofferCrypto"]),
     fuzzer("FuzzKeyRing", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
+    fuzzer("FuzzForeign", ["Coffer", "CofferCore", "CofferPreferences"]),
+    fuzzer("FuzzMigration", ["Coffer", "CofferCore"]),
     fuzzer("FuzzAnchor", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
     fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
   ]
+
+// The modules of swift-syntax that the toolchain itself uses, for the trait Macros; no flag depends on them without it.
+// The toolchain that evaluates this manifest has loaded a library of its folder lib/swift/pm.
+let syntaxModules: String? = {
+  // A read of the whole file at once would end after 4,096 bytes.
+  let maps = (try? FileHandle(forReadingAtPath: "/proc/self/maps")?.readToEnd()) ?? Data()
+  let own = String(decoding: maps, as: UTF8.self).split(separator: "\n").compactMap { line in
+    line.range(of: "/pm/ManifestAPI/").map { line[..<$0.lowerBound].drop { $0 != "/" } + "/host" }
+  }
+  return ([Context.environment["COFFER_SWIFT_HOST"]].compactMap { $0 } + own.map(String.init)).first {
+    FileManager.default.fileExists(atPath: $0 + "/SwiftSyntax.swiftmodule")
+  }
+}()
+let syntaxSettings = syntaxModules.map { [SwiftSetting.unsafeFlags(["-I", $0], .when(traits: ["Macros"]))] } ?? []
+let syntaxLinking =
+  syntaxModules.map {
+    [LinkerSetting.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0], .when(traits: ["Macros"]))]
+  } ?? []
 
 func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .target(name: name, dependencies: dependencies, path: "Benchmarks/Sources/\(name)", swiftSettings: settings)
@@ -61,7 +82,20 @@ func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let benchmarked: [Target] =
   Context.environment["COFFER_BENCH"] == nil
   ? []
-  : [benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferCrypto"])]
+  : [
+    benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferCrypto"]),
+    benchmark("CofferPostgreSQLBench", ["CofferCPostgreSQL", "CofferTestSupport"]),
+  ]
+
+// The tests of the macro exist only if COFFER_TESTS names them: a test that links a macro makes SwiftPM build all tests
+// as tools of the host, where they cannot import the modules of executables.
+let macroTests: [Target] =
+  Context.environment["COFFER_TESTS"]?.contains("CofferClientMacrosTests") == true
+  ? [
+    .testTarget(
+      name: "CofferClientMacrosTests", dependencies: ["CofferClientMacros"], swiftSettings: settings + syntaxSettings,
+      linkerSettings: syntaxLinking)
+  ] : []
 
 let package = Package(
   name: "coffer",
@@ -71,7 +105,9 @@ let package = Package(
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferBus", targets: ["CofferBus"]),
     .library(name: "CofferDatabase", targets: ["CofferDatabase"]),
+    .library(name: "CofferHTTP", targets: ["CofferHTTP"]),
     .library(name: "CofferLocks", targets: ["CofferLocks"]),
+    .library(name: "CofferPostgreSQL", targets: ["CofferPostgreSQL"]),
     .library(name: "CofferProcessTesting", targets: ["CofferProcessTesting"]),
     .library(name: "CofferTerminal", targets: ["CofferTerminal"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
@@ -82,6 +118,7 @@ let package = Package(
   traits: [
     .default(enabledTraits: ["SecretService"]),
     .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux."),
+    .trait(name: "Macros", description: "Add the macro @Client, built with the toolchain's own swift-syntax."),
   ],
   targets: [
     // Floor 0: system libraries. Their headers lie where compilers look for them: pkg-config has nothing to add, and
@@ -89,16 +126,23 @@ let package = Package(
     .systemLibrary(name: "CofferCSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CofferCZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CofferCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
+    .systemLibrary(name: "CofferCPostgreSQL", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CofferCGio"),
     .systemLibrary(name: "CofferCShims"),
     floor("CofferLocks", []),
+    // A plug-in of the compiler, empty without the trait Macros.
+    .macro(
+      name: "CofferClientMacros", swiftSettings: settings + syntaxSettings, linkerSettings: syntaxLinking),
     // Floor 1: contracts
     floor("CofferCore", ["CofferLocks"]),
     // Floor 2: base
     floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
     floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
-    floor("CofferTerminal", ["CofferCore"]),
+    floor("CofferEncoding", ["CofferCore", "CofferCZlib"]),
+    floor("CofferTerminal", ["CofferCore", "CofferLocks"]),
     floor("CofferBus", ["CofferLocks", "CofferCGio"]),
+    floor("CofferHTTP", ["CofferLocks", .target(name: "CofferCMicrohttpd", condition: .when(platforms: [.linux]))]),
     floor("CofferProcessTesting", ["CofferLocks"]),
     // Floor 3: engines, and what stands on one room of the base
     floor(
@@ -111,9 +155,17 @@ let package = Package(
     floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims", "CofferFileSystem"]),
     floor(
       "CofferSQLite",
-      ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCZlib", "CofferCShims", "CofferFileSystem"]),
+      ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCShims", "CofferEncoding", "CofferFileSystem"]),
+    floor(
+      "CofferPostgreSQL",
+      [
+        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncoding",
+        .target(name: "CofferCPostgreSQL", condition: .when(platforms: [.linux])),
+      ]),
     // Floor 4: on the embedded engine
-    floor("CofferSlots", ["CofferLocks", "CofferCore", "CofferFileSystem", "CofferPresence", "CofferSQLite"]),
+    floor(
+      "CofferSlots",
+      ["CofferLocks", "CofferCore", "CofferEncoding", "CofferFileSystem", "CofferPresence", "CofferSQLite"]),
     floor("CofferDatabase", ["CofferCore", "CofferSQLite"]),
     // Floor 5: stores
     floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
@@ -134,6 +186,7 @@ let package = Package(
         "CofferCSQLite", "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem",
         "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPresence", "CofferPrompt", "CofferSQLite",
         "CofferSlots",
+        .target(name: "CofferClientMacros", condition: .when(traits: ["Macros"])),
       ]),
     // Floor 7: services
     floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
@@ -142,7 +195,7 @@ let package = Package(
       "CofferCommand",
       [
         "CofferLocks", "Coffer", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
+        "CofferKeychain", "CofferPostgreSQL", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
       ]),
     tool("CofferDemo", ["CofferLocks", "Coffer"]),
     // Tests
@@ -159,16 +212,22 @@ let package = Package(
       [
         "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption",
         "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite",
-        "CofferSlots", "CofferTestSupport",
+        "CofferPostgreSQL", "CofferSlots", "CofferTesting", "CofferTestSupport",
       ],
       path: "Tests/CofferTestHelper"),
     tests(
       "CofferSQLiteTests",
       [
-        "CofferLocks", "CofferCore", "CofferDatabase", "CofferSQLite", "CofferCSQLite", "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport",
+        "CofferLocks", "CofferCore", "CofferDatabase", "CofferEncoding", "CofferSQLite", "CofferCSQLite",
+        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ],
       exclude: ["Golden"]),
+    tests(
+      "CofferPostgreSQLTests",
+      [
+        "CofferLocks", "Coffer", "CofferCommand", "CofferCore", "CofferCrypto", "CofferPostgreSQL",
+        "CofferProcessTesting", "CofferTesting", "CofferTestSupport",
+      ]),
     tests("CofferDatabaseTests", ["CofferLocks", "Coffer", "CofferDatabase", "CofferTestSupport"]),
     tests(
       "CofferSlotsTests",
@@ -230,7 +289,7 @@ let package = Package(
       [
         "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ]),
-    tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferTesting"]),
+    tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferProcessTesting", "CofferTesting"]),
     tests("CofferDemoTests", ["CofferDemo"]),
     // The examples of the vault specification, compiled as its users do: Swift 5 mode and no upcoming features.
     .testTarget(
@@ -248,11 +307,12 @@ let package = Package(
       ]),
     tests(
       "CofferBusTests", ["CofferBus", "CofferLocks", "CofferTestSupport"], exclude: ["headers.c"]),
+    tests("CofferHTTPTests", ["CofferHTTP", "CofferLocks", "CofferProcessTesting"]),
     tests("CofferTerminalTests", ["CofferTerminal"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
-  ] + fuzzers + benchmarked
+  ] + macroTests + fuzzers + benchmarked
 )
 
 // Only some test targets and what they need, while you work on those: COFFER_TESTS=CofferSQLiteTests swift test.
@@ -261,11 +321,13 @@ if let wanted = Context.environment["COFFER_TESTS"]?.split(separator: ",").map(S
   var rest = wanted
   while let name = rest.popLast() {
     for dependency in package.targets.first(where: { $0.name == name })?.dependencies ?? [] {
-      guard case .byNameItem(let needed, _) = dependency, kept.insert(needed).inserted else { continue }
-      rest.append(needed)
+      switch dependency {
+      case .byNameItem(let needed, _), .targetItem(let needed, _):
+        if kept.insert(needed).inserted { rest.append(needed) }
+      default: continue
+      }
     }
   }
-  kept.formUnion(["CofferBus", "CofferCGio"])  // named with a condition
   package.targets.removeAll { !kept.contains($0.name) }
   package.products = []
 }

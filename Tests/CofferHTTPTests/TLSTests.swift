@@ -1,0 +1,105 @@
+import CofferHTTP
+import CofferTestTraits
+import Foundation
+import Testing
+
+/// Runs a program; returns its status and its output.
+private func run(_ words: [String], input: String = "") throws -> (status: Int32, text: String) {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+  process.arguments = words
+  let (output, source) = (Pipe(), Pipe())
+  process.standardOutput = output
+  process.standardError = output
+  process.standardInput = source
+  try process.run()
+  try source.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+  try source.fileHandleForWriting.close()
+  let data = output.fileHandleForReading.readDataToEndOfFile()
+  process.waitUntilExit()
+  return (process.terminationStatus, String(decoding: data, as: UTF8.self))
+}
+
+@Suite("A server with TLS", .blocking)
+struct TLSTests {
+  /// Calls a body with a new certificate for "localhost", as an identity and as a file.
+  private func withIdentity(_ body: (TLSIdentity, String) async throws -> Void) async throws {
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let (key, certificate) = (folder.appendingPathComponent("key.pem"), folder.appendingPathComponent("cert.pem"))
+    let made = try run([
+      "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+      "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key.path, "-out",
+      certificate.path,
+    ])
+    try #require(made.status == 0, "\(made.text)")
+    let identity = TLSIdentity(
+      certificateChain: try String(contentsOf: certificate, encoding: .utf8),
+      privateKey: try String(contentsOf: key, encoding: .utf8))
+    try await body(identity, certificate.path)
+  }
+
+  @Test("proves its name, refuses old versions and survives garbage")
+  func requests() async throws {
+    try await withIdentity { identity, certificate in
+      let server = HTTPServer(configuration: .init(tls: identity)) {
+        HTTPResponse(200, "text/plain", "secure: \($0.isSecure)")
+      }
+      let port = try server.start()
+      let url = "https://localhost:\(port)/"
+      let right = try run(["curl", "-sS", "--cacert", certificate, url])
+      #expect(right.text == "secure: true")
+      #expect(try run(["curl", "-sS", url]).status == 60)  // an unknown issuer
+      let wrong = ["--cacert", certificate, "--resolve", "other:\(port):127.0.0.1", "https://other:\(port)/"]
+      #expect(try run(["curl", "-sS"] + wrong).status == 60)
+      let old = try run(["curl", "-sS", "--tls-max", "1.1", "--ciphers", "ALL:@SECLEVEL=0", "-k", url])
+      #expect(old.status == 35)
+      for garbage in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\0\u{1}", "\0\0\0\0\0\0\0\0"] {
+        let client = try Client(port)
+        client.send(garbage)
+        shutdown(client.descriptor, Int32(SHUT_WR))
+        #expect(!client.receive().text.hasPrefix("HTTP/1.1 200"))
+      }
+      _ = try Client(port)  // no handshake at all
+      #expect(try run(["curl", "-sS", "--cacert", certificate, url]).text == "secure: true")
+      await server.stop(grace: .zero)
+    }
+  }
+
+  @Test("streams")
+  func stream() async throws {
+    try await withIdentity { identity, certificate in
+      let server = HTTPServer(configuration: .init(tls: identity)) { _ in
+        let calls = Calls()
+        return HTTPResponse(
+          200,
+          body: .stream(
+            length: nil,
+            HTTPBodyStream {
+              let number = calls.begin()
+              if number.isMultiple(of: 5) { try await Task.sleep(for: .milliseconds(1)) }
+              return number <= 20 ? [UInt8](repeating: 65, count: 50_000) : nil
+            }))
+      }
+      let port = try server.start()
+      let url = "https://localhost:\(port)/"
+      let answer = try run(["curl", "-sS", "-o", "/dev/null", "-w", "%{size_download}", "--cacert", certificate, url])
+      #expect(answer.text == "1000000")
+      await server.stop()
+    }
+  }
+
+  @Test("is not started with an invalid identity")
+  func invalid() async throws {
+    try await withIdentity { _, certificate in
+      let chain = try String(contentsOfFile: certificate, encoding: .utf8)
+      for (chain, key) in [("", ""), ("x", "y"), (chain, "y"), (chain, chain)] {
+        let identity = TLSIdentity(certificateChain: chain, privateKey: key)
+        let server = HTTPServer(configuration: .init(tls: identity)) { _ in HTTPResponse(200) }
+        #expect(throws: HTTPServerError.invalidIdentity) { try server.start() }
+        #expect(server.port == nil)
+      }
+    }
+  }
+}

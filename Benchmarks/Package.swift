@@ -3,7 +3,11 @@ import PackageDescription
 
 // Coffer has this product only if ./run bench requests it.
 let sealing: [Target.Dependency] =
-  Context.environment["COFFER_BENCH"] == nil ? [] : [.product(name: "CofferCryptoBench", package: "coffer")]
+  Context.environment["COFFER_BENCH"] == nil
+  ? []
+  : [
+    .product(name: "CofferCryptoBench", package: "coffer"), .product(name: "CofferPostgreSQLBench", package: "coffer"),
+  ]
 
 // A package of its own, so that what Coffer is compared with never reaches its users.
 let package = Package(
@@ -15,7 +19,8 @@ let package = Package(
     .executableTarget(
       name: "CofferBench",
       dependencies: [
-        "BenchSQLite", .product(name: "Coffer", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
+        "BenchSQLite", .product(name: "Coffer", package: "coffer"),
+        .product(name: "CofferPostgreSQL", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
         .product(name: "WatchifyKit", package: "watchify"),
       ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),

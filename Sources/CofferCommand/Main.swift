@@ -1,9 +1,13 @@
+import CofferPostgreSQL
 import CofferTerminal
 
 /// `coffer`, the command line of a store. ``Command`` lists what it does; `docs/cli.md` is its manual.
 @main
 enum CofferCommand {
-  static func main() async { await Command.main(run) }
+  static func main() async {
+    PostgreSQLEngine.registerLocations()
+    await Command.main(run)
+  }
 
   /// Runs one command and returns the status that the process exits with.
   static func run(_ invocation: Invocation) async throws -> ExitStatus {
@@ -24,6 +28,7 @@ enum CofferCommand {
     case .takeOverValues: try await takeOverValues(invocation)
     case .schema: try await listVersions(invocation)
     case .migrate: try await migrateValues(invocation)
+    case .postgresql: try await administerPostgreSQL(invocation)
     case .encrypt: try await encryptStore(invocation)
     case .decrypt: try await decryptStore(invocation)
     case .rotate: try await rotateStore(invocation)

@@ -26,20 +26,22 @@
     ///   - name: the name of the helper, an executable next to the test bundle.
     ///   - environment: variables to add to this process's environment.
     ///   - absent: variables to remove from it.
+    ///   - launcher: the path and the arguments of a program that starts the helper, such as `taskset`; empty for none.
     /// - Throws: ``TestFailure`` if there is no such executable next to the test bundle.
     public init(
       _ arguments: [String], executable name: String, environment: [(String, String)] = [],
-      without absent: [String] = []
+      without absent: [String] = [], by launcher: [String] = []
     ) throws {
-      process.executableURL = try Self.executable(name)
-      process.arguments = arguments
+      let helper = try Self.executable(name)
+      process.executableURL = launcher.first.map { URL(fileURLWithPath: $0) } ?? helper
+      process.arguments = launcher.isEmpty ? arguments : launcher.dropFirst() + [helper.path] + arguments
       process.standardOutput = output
       process.standardInput = input
       var variables = ProcessInfo.processInfo.environment
       for name in absent { variables[name] = nil }
       for (name, value) in environment { variables[name] = value }
       process.environment = variables
-      try process.run()
+      try process.runUnblocked()
       try? output.fileHandleForWriting.close()
     }
 

@@ -92,7 +92,7 @@
       sigemptyset(&none)
       pthread_sigmask(SIG_SETMASK, &none, &before)
       defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-      try process.run()
+      try process.runUnblocked()
       try? input.fileHandleForReading.close()
       try? output.fileHandleForWriting.close()
       life = input.fileHandleForWriting

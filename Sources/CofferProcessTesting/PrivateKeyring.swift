@@ -210,7 +210,7 @@
       if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
-      try process.run()
+      try process.runUnblocked()
       try? input?.fileHandleForReading.close()
       return process
     }

@@ -11,8 +11,8 @@
   /// #expect(ended.status == 0 && ended.lines == ["a", "b"])
   /// ```
   ///
-  /// After this object is deallocated, the program runs on until its deadline. To exchange lines with a program, use
-  /// ``HelperProcess``.
+  /// The program starts with no signal blocked, whatever the thread of the test blocks. After this object is
+  /// deallocated, it runs on until its deadline. To exchange lines with a program, use ``HelperProcess``.
   public final class RunningProgram: Sendable {
     private let folder: URL
     /// The identifier of the process.
@@ -51,7 +51,7 @@
         continuation.yield(wasKilled ? 128 + process.terminationStatus : process.terminationStatus)
         continuation.finish()
       }
-      try process.run()
+      try process.runUnblocked()
       // The child has its own handles; these would stay open as long as the watchdog below.
       try output.close()
       try errors.close()

@@ -1,5 +1,6 @@
 import CofferCore
 import CofferDatabase
+import CofferEncoding
 import CofferSQLite
 import CofferTestSupport
 import Foundation
@@ -115,9 +116,41 @@ import Testing
     let stream = feed.subscribe(since: nil)
     feed.advance(to: StoreRevision(5))
     var iterator = stream.makeAsyncIterator()
-    for commit in all.prefix(10) { #expect(await iterator.next() == .commit(commit)) }
+    for commit in all.prefix(10) {
+      #expect(await iterator.next() == .commit(commit))
+      #expect(feed.latest >= commit.revision)
+    }
     feed.advance(to: StoreRevision(12))
     for commit in all.suffix(10) { #expect(await iterator.next() == .commit(commit)) }
+  }
+
+  /// After another history has replaced the one that was announced.
+  @Test func allSubscribersReloadAfterARestart() async throws {
+    let all = (1...8).map { number in
+      StoreCommit(
+        revision: StoreRevision(UInt64(number)), transaction: TransactionID(), origin: StoreOrigin(),
+        changed: .everything, date: .distantPast)
+    }
+    let feed = ChangeFeed(latest: .zero) { revision, limit in
+      JournalPage(commits: Array(all[Int(revision.rawValue)...].prefix(limit)), isContiguous: true)
+    }
+    var (current, behind) = (
+      feed.subscribe(since: nil).makeAsyncIterator(), feed.subscribe(since: nil).makeAsyncIterator()
+    )
+    feed.publish(Array(all.prefix(5)))
+    for commit in all.prefix(5) { #expect(await current.next() == .commit(commit)) }
+    feed.restart(at: StoreRevision(4))  // The newest revision does not go back.
+    for _ in 0..<2 {
+      #expect(await current.next() == .reload(upTo: StoreRevision(5)))
+      #expect(await behind.next() == .reload(upTo: StoreRevision(5)))
+      feed.restart(at: StoreRevision(5))
+    }
+    feed.advance(to: StoreRevision(6))
+    #expect(await current.next() == .reload(upTo: StoreRevision(6)))
+    feed.advance(to: StoreRevision(8))
+    #expect(await current.next() == .commit(all[6]))
+    var later = feed.subscribe(since: StoreRevision(7)).makeAsyncIterator()
+    #expect(await later.next() == .commit(all[7]))
   }
 
   @Test func oneLargeBatchIsHeardAsOneCommit() async throws {

@@ -35,6 +35,13 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
     }
   }
   let engine = try await SQLiteEngine.open(at: store)
+  if rest[0] == "back" {
+    let store = TypedStore(engine: engine, writePolicy: .back(WriteBackPolicy(window: .seconds(3_600))))
+    store.flushAtTermination()
+    try await store.save(7, for: "number")
+    say("edited")
+    exit(0)
+  }
   let session = ClientSession(engine: engine, interval: .seconds(Double(rest[1]) ?? 1))
   session.saveAtTermination()
   if rest[0].hasPrefix("main") {

@@ -1,7 +1,8 @@
 import Coffer
 import Foundation
 
-/// Migrates three plain keys below a directory to encrypted ones, and prints each: "router-migrate ROOT [wait]".
+/// Migrates three plain keys below a directory to encrypted ones, and prints each: "router-migrate ROOT [wait]"; or two
+/// to one: "router-migrate ROOT aggregate".
 func runKeyMigration(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
   guard command == "router-migrate" else { return false }
   var configuration = StorageConfiguration()
@@ -12,9 +13,16 @@ func runKeyMigration(_ command: String, _ root: String, _ rest: [String]) async 
     say("ready")
     _ = readLine()
   }
-  for key in MigratedKeys(root: root).keys {
-    do { say("\(key.name) \(try await router.get(key))") } catch let error as StorageError {
+  if rest.first == "aggregate" {
+    let key = AggregatedKeys(root: root).newer
+    do { say("\(key.name) \(try await router.get(key).count)") } catch let error as StorageError {
       say("\(key.name) failed \(error.code)")
+    }
+  } else {
+    for key in MigratedKeys(root: root).keys {
+      do { say("\(key.name) \(try await router.get(key))") } catch let error as StorageError {
+        say("\(key.name) failed \(error.code)")
+      }
     }
   }
   try? await router.close()
@@ -41,6 +49,30 @@ struct MigratedKeys {
       let old = TypedKey<String>("old \(name)", in: before, owner: "Tests", about: "For a test.")
       return TypedKey<String>(name, in: after, owner: "Tests", about: "For a test.", security: .encrypted(.aes256))
         .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old))) }
+    }
+  }
+}
+
+/// A key in a database and one in preferences, of which one encrypted value in files is made.
+struct AggregatedKeys {
+  let older: [TypedKey<String>]
+  let newer: TypedKey<[String]>
+
+  init(root: String) {
+    let database = StorageDomain.database(URL(fileURLWithPath: root + "/store.db"))
+    let homes: [(String, StorageDomain)] = [
+      ("first", database), ("last", .userDefaults(suite: "com.example.migrated")),
+    ]
+    let older = homes.map { TypedKey<String>($0.0, in: $0.1, owner: "Tests", about: "For a test.") }
+    self.older = older
+    newer = TypedKey<[String]>(
+      "both", in: .fileSystem(.custom(URL(fileURLWithPath: root + "/files"))), owner: "Tests", about: "For a test.",
+      security: .encrypted(.aes256)
+    ).migrating { key in
+      AnyStorageMigration(
+        DefaultAggregatingMigration(destinationKey: key, sourceKeys: older.map { .key($0) }) { values in
+          older.compactMap { values[$0] }
+        })
     }
   }
 }

@@ -34,6 +34,7 @@ func runSuite(_ arguments: [String]) async throws {
   if wants("batch") { try await measureBatches(&bench, directory) }
   if wants("file") { try await measureFiles(&bench, directory) }
   if wants("router") { try await measureRouter(&bench) }
+  if wants("pg") { try await measurePostgreSQL(&bench) }
   if wants("crypto") { try await measureCrypto(&bench) }
   if wants("settings") { try await measureSettings(&bench, directory) }
   if wants("open") { try await measureLargeStore(&bench, directory) }

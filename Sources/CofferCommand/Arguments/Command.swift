@@ -5,7 +5,7 @@ import CofferTerminal
 enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor
   case takeOverValues = "take-over"
-  case schema, migrate
+  case schema, migrate, postgresql
   case encrypt, rotate, rekey, keys, decrypt, shred, completions, help, version
 
   /// The operands, options and help of the command.
@@ -27,6 +27,7 @@ enum Command: String, ProgramCommand {
     case .takeOverValues: Table.takeOver
     case .schema: Table.schema
     case .migrate: Table.migrate
+    case .postgresql: Table.postgresql
     case .encrypt: Table.encrypt
     case .decrypt: Table.decrypt
     case .rotate: Table.rotate
@@ -50,7 +51,7 @@ enum Command: String, ProgramCommand {
           --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
           ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
           no other command creates a store. Kinds of store:
-          """, rows: StoreLocation.kinds.map { ($0.form, $0.meaning) })
+          """, rows: (StoreLocation.kinds + [Table.postgresqlKind]).map { ($0.form, $0.meaning) })
     ],
     lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),
     subjects: [.key, .store], meaning: \.meaning,

@@ -40,6 +40,7 @@ enum Option: String, ProgramOption {
   case `continue`
   case step, limit, rollback
   case schemaName = "schema"
+  case write
   case store, json, help, version
 
   /// The options that supply the key or the passphrase of a store.
@@ -92,7 +93,7 @@ enum Option: String, ProgramOption {
       OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
-      .onlyMapped, .camelCase, .continue, .rollback, .help, .version:
+      .onlyMapped, .write, .camelCase, .continue, .rollback, .help, .version:
       nil
     }
   }
@@ -150,6 +151,7 @@ enum Option: String, ProgramOption {
     case .limit: "the time for one value and step; 30 by default"
     case .schemaName: "only values of this schema"
     case .rollback: "restore the kept old forms"
+    case .write: "also allow writing"
     case .dryRun: "only report what would be done"
     case .continue: "only finish what an earlier run has begun"
     case .store: "the store: PATH or KIND:ADDRESS; see 'coffer help'"

@@ -86,38 +86,14 @@ private struct MigrateCommand: Sendable {
     }
   }
 
-  /// Waits for the end. SIGINT and SIGTERM end the migration after the present commit.
   func follow(_ run: SchemaMigration) async throws -> ExitStatus {
-    try await interruptible {
-      try await withTaskCancellationHandler {
-        try await wait(for: run)
-      } onCancel: {
-        run.cancel()
-      }
-    }
-  }
-
-  private func wait(for run: SchemaMigration) async throws -> ExitStatus {
-    let line = RotationLine(invocation.has(.dryRun) ? "Checking" : "Migrating")
-    defer { line.clear() }
-    var last: SchemaMigrationProgress?
-    for await progress in run.updates {
-      line.update(values: progress.completed, of: progress.total)
-      last = progress
-    }
-    do {
-      let report = try await run.result()
-      line.clear()
-      try tell(report, line.elapsed)
-      return report.isComplete ? .ok : .failure
-    } catch is CancellationError {
-      line.clear()
-      throw CommandError(
-        .interrupted, "interrupted",
-        "Interrupted after \(grouped(last?.completed ?? 0)) of \(counted(last?.total ?? 0, "value")).",
-        advice: "Every value has its old or its new form. Run the same command again to continue.",
-        store: engine.description)
-    }
+    let following = Following(
+      label: invocation.has(.dryRun) ? "Checking" : "Migrating",
+      advice: "Every value has its old or its new form. Run the same command again to continue.",
+      store: engine.description)
+    let (report, elapsed) = try await following.end(of: run)
+    try tell(report, elapsed)
+    return report.isComplete ? .ok : .failure
   }
 
   private func tell(_ report: SchemaMigrationReport, _ elapsed: Duration) throws {
@@ -170,6 +146,12 @@ private struct MigrateCommand: Sendable {
       try? Output.error.note("Restored \(counted(restored, "value"))\(others).")
     }
     return failures.isEmpty ? .ok : .failure
+  }
+}
+
+extension SchemaMigration: FollowedRun {
+  static func progress(of state: SchemaMigrationProgress) -> FollowedProgress {
+    FollowedProgress(completed: state.completed, total: state.total)
   }
 }
 

@@ -120,40 +120,11 @@ private struct RotationCommand: Sendable {
   ///
   /// Before, while a passphrase is asked for, they end the process.
   func follow(_ rotation: KeyRotation) async throws -> ExitStatus {
-    try await interruptible {
-      try await withTaskCancellationHandler {
-        try await wait(for: rotation)
-      } onCancel: {
-        rotation.cancel()
-      }
-    }
-  }
-
-  private func wait(for rotation: KeyRotation) async throws -> ExitStatus {
-    let line = RotationLine(label)
-    defer { line.clear() }
-    var last: RotationProgress?
-    for await progress in rotation.updates {
-      line.update(progress)
-      last = progress
-    }
-    do {
-      let report = try await rotation.result()
-      line.clear()
-      try tell(report, line.elapsed)
-      return report.isComplete ? .ok : .failure
-    } catch is CancellationError {
-      line.clear()
-      throw interrupted(last)
-    }
-  }
-
-  private func interrupted(_ progress: RotationProgress?) -> CommandError {
-    let (values, total) = (progress?.values ?? 0, max(progress?.totalValues ?? 0, progress?.values ?? 0))
-    return CommandError(
-      .interrupted, "interrupted",
-      "Interrupted after \(grouped(values)) of \(counted(total, "value")).",
-      advice: "Every value can be read. Run the same command again to continue.", store: store)
+    let following = Following(
+      label: label, advice: "Every value can be read. Run the same command again to continue.", store: store)
+    let (report, elapsed) = try await following.end(of: rotation)
+    try tell(report, elapsed)
+    return report.isComplete ? .ok : .failure
   }
 
   private func tell(_ report: RotationReport, _ elapsed: Duration) throws {
@@ -217,5 +188,11 @@ extension RotationReport {
           })
       ),
     ])
+  }
+}
+
+extension KeyRotation: FollowedRun {
+  static func progress(of state: RotationProgress) -> FollowedProgress {
+    FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }

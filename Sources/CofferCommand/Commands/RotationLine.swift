@@ -1,7 +1,6 @@
-import CofferEncryption
 import CofferTerminal
 
-/// The bar of a rotation on a terminal, drawn at most ten times a second:
+/// The bar of a run over values on a terminal, drawn at most ten times a second:
 /// `Rotating  [=========>          ]  45 %  4,500 of 10,000 values`.
 final class RotationLine {
   private static let width = 20
@@ -13,8 +12,6 @@ final class RotationLine {
   init(_ label: String) { self.label = label }
 
   var elapsed: Duration { line.elapsed }
-
-  func update(_ progress: RotationProgress) { update(values: progress.values, of: progress.totalValues) }
 
   func update(values: Int, of count: Int) {
     let now = ContinuousClock.now

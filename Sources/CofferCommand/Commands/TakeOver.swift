@@ -83,37 +83,13 @@ private struct TakeOverCommand: Sendable {
 
   init(_ invocation: Invocation, store: String) { (self.invocation, self.store) = (invocation, store) }
 
-  /// Waits for the end. SIGINT and SIGTERM end the take-over after the present commit.
   func follow(_ run: TakeOver) async throws -> ExitStatus {
-    try await interruptible {
-      try await withTaskCancellationHandler {
-        try await wait(for: run)
-      } onCancel: {
-        run.cancel()
-      }
-    }
-  }
-
-  private func wait(for run: TakeOver) async throws -> ExitStatus {
-    let line = RotationLine(invocation.has(.dryRun) ? "Checking" : "Taking over")
-    defer { line.clear() }
-    var last: TakeOverProgress?
-    for await progress in run.updates {
-      line.update(values: progress.values, of: progress.totalValues)
-      last = progress
-    }
-    do {
-      let report = try await run.result()
-      line.clear()
-      try tell(report, line.elapsed)
-      return report.isComplete ? .ok : .failure
-    } catch is CancellationError {
-      line.clear()
-      throw CommandError(
-        .interrupted, "interrupted",
-        "Interrupted after \(grouped(last?.values ?? 0)) of \(counted(last?.totalValues ?? 0, "value")).",
-        advice: "Nothing is lost. Run the same command again to continue.", store: store)
-    }
+    let following = Following(
+      label: invocation.has(.dryRun) ? "Checking" : "Taking over",
+      advice: "Nothing is lost. Run the same command again to continue.", store: store)
+    let (report, elapsed) = try await following.end(of: run)
+    try tell(report, elapsed)
+    return report.isComplete ? .ok : .failure
   }
 
   private func tell(_ report: TakeOverReport, _ elapsed: Duration) throws {
@@ -137,8 +113,17 @@ private struct TakeOverCommand: Sendable {
     if report.conflicts > 0 {
       text += " The store has other values under those keys: --on-conflict keep or replace decides."
     }
+    for name in report.unmatchedNames {
+      try? Output.error.note("--map '\(name.oneLine())=…': no value of the source has this name.", after: "coffer:")
+    }
     if report.unreadable > 0 { text += " What cannot be read stays as it is." }
     try? Output.error.note(text)
+  }
+}
+
+extension TakeOver: FollowedRun {
+  static func progress(of state: TakeOverProgress) -> FollowedProgress {
+    FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }
 
@@ -171,7 +156,7 @@ extension TakeOverReport {
       ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),
       ("takenBytes", .number(takenBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
       ("skipped", .number(skipped)), ("unreadable", .number(unreadable)), ("removed", .number(removedOriginals)),
-      ("omitted", .number(omittedEntries)),
+      ("omitted", .number(omittedEntries)), ("unmatched", .list(unmatchedNames.map { .text($0) })),
       (
         "values",
         .list(

@@ -32,6 +32,8 @@ struct StoreChecks {
     case .keychain: return KeychainChecks.all()
     case .memory: return [.ok(name, "ends with the command")]
     case .encrypted(let base): return await StoreChecks(location: base, sources: sources).all()
+    case .other("postgresql", let address):
+      return await opened() + PostgreSQLChecks(store: name, address: address).all()
     case .other: return await opened()
     case .sqlite(let path): return await check(path) { try await sqlite(path) }
     case .files(let directory):

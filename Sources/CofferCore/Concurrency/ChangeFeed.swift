@@ -29,12 +29,16 @@ package final class ChangeFeed: Sendable {
     var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
     var nextWaiter: UInt64 = 0
     var isFinished = false
+    /// Increased when what was announced belongs to another history.
+    var generation = 0
   }
 
   fileprivate enum Step {
     case deliver([StoreCommit])
-    case readJournal(upTo: StoreRevision)
+    case readJournal
     case wait
+    /// What was announced belongs to another history since.
+    case reload(upTo: StoreRevision, generation: Int)
     case end
   }
 
@@ -87,6 +91,23 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
+  /// Lets all subscribers read everything again: what they have heard belongs to another history, which has reached
+  /// `revision`. The newest revision does not go back.
+  package func restart(at revision: StoreRevision) {
+    let waiters = state.withLock { state in
+      state.forgetRecent()
+      state.latest = max(state.latest, revision)
+      state.generation += 1
+      return state.takeWaiters()
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+
+  /// The newest revision, and the generation that it belongs to.
+  fileprivate var present: (latest: StoreRevision, generation: Int) {
+    state.withLock { ($0.latest, $0.generation) }
+  }
+
   /// Returns the commits after `revision`, or `nil` if the shared list does not hold all of them.
   package func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     state.withLock { $0.commits(after: revision) }
@@ -123,17 +144,18 @@ package final class ChangeFeed: Sendable {
     for waiter in waiters { waiter.resume() }
   }
 
-  fileprivate func step(from cursor: StoreRevision, group: SubscriptionGroup?) -> Step {
+  fileprivate func step(from cursor: StoreRevision, in generation: Int, group: SubscriptionGroup?) -> Step {
     state.withLock { state in
+      if state.generation != generation { return .reload(upTo: state.latest, generation: state.generation) }
       let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
       guard cursor < state.latest else { return isFinished ? .end : .wait }
       if let commits = state.commits(after: cursor, limit: Self.pageSize) { return .deliver(commits) }
-      return isFinished ? .end : .readJournal(upTo: state.latest)
+      return isFinished ? .end : .readJournal
     }
   }
 
   /// Waits until there is a commit after `cursor`, the feed has ended, or the task is cancelled.
-  fileprivate func wait(beyond cursor: StoreRevision, group: SubscriptionGroup?) async {
+  fileprivate func wait(beyond cursor: StoreRevision, in generation: Int, group: SubscriptionGroup?) async {
     let id = state.withLock { state in
       state.nextWaiter += 1
       return state.nextWaiter
@@ -143,7 +165,7 @@ package final class ChangeFeed: Sendable {
         let isReady = state.withLock { state in
           // A cancellation before this point has already set the flag; a later one resumes the registered waiter.
           let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
-          if state.latest > cursor || isFinished || Task.isCancelled { return true }
+          if state.latest > cursor || state.generation != generation || isFinished || Task.isCancelled { return true }
           state.waiters[id] = continuation
           return false
         }
@@ -202,6 +224,7 @@ private final class Subscription: Sendable {
     var cursor: StoreRevision
     var mustReload: Bool
     var pending: ArraySlice<StoreCommit> = []
+    var generation: Int
   }
 
   private let feed: ChangeFeed
@@ -211,7 +234,7 @@ private final class Subscription: Sendable {
   init(feed: ChangeFeed, cursor: StoreRevision, mustReload: Bool, group: SubscriptionGroup?) {
     self.feed = feed
     self.group = group
-    state = Locked(State(cursor: cursor, mustReload: mustReload))
+    state = Locked(State(cursor: cursor, mustReload: mustReload, generation: feed.present.generation))
   }
 
   func next() async -> StoreChange? {
@@ -222,16 +245,23 @@ private final class Subscription: Sendable {
     if let reload { return reload }
     while !Task.isCancelled {
       if let commit = takePending() { return .commit(commit) }
-      let cursor = state.withLock { $0.cursor }
-      switch feed.step(from: cursor, group: group) {
+      let (cursor, generation) = state.withLock { ($0.cursor, $0.generation) }
+      switch feed.step(from: cursor, in: generation, group: group) {
       case .deliver(let commits): state.withLock { $0.pending = commits[...] }
-      case .wait: await feed.wait(beyond: cursor, group: group)
+      case .wait: await feed.wait(beyond: cursor, in: generation, group: group)
       case .end: return nil
-      case .readJournal(let latest):
-        if let reload = await readJournal(after: cursor, latest: latest) { return reload }
+      case .reload(let latest, let generation): return passOver(to: latest, generation)
+      case .readJournal:
+        if let reload = await readJournal(after: cursor) { return reload }
       }
     }
     return nil
+  }
+
+  /// Continues at a revision, and returns the reload to deliver for what is passed over.
+  private func passOver(to latest: StoreRevision, _ generation: Int) -> StoreChange {
+    state.withLock { ($0.cursor, $0.generation) = (latest, generation) }
+    return .reload(upTo: latest)
   }
 
   private func takePending() -> StoreCommit? {
@@ -244,14 +274,16 @@ private final class Subscription: Sendable {
   }
 
   /// Fills `pending` from the journal, or returns a reload if the journal no longer holds the commits.
-  private func readJournal(after cursor: StoreRevision, latest: StoreRevision) async -> StoreChange? {
+  private func readJournal(after cursor: StoreRevision) async -> StoreChange? {
     if let journal = feed.journal, let page = try? await journal(cursor, ChangeFeed.pageSize), page.isContiguous,
-      !page.commits.isEmpty
+      let last = page.commits.last
     {
+      // The journal may be ahead of what was announced, and `latestRevision` must include what was delivered.
+      feed.advance(to: last.revision)
       state.withLock { $0.pending = page.commits[...] }
       return nil
     }
-    state.withLock { $0.cursor = latest }
-    return .reload(upTo: latest)
+    let (latest, generation) = feed.present
+    return passOver(to: latest, generation)
   }
 }

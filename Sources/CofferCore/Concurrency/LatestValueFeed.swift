@@ -38,6 +38,9 @@ package final class LatestValueFeed<Value: Sendable>: Sendable {
     }
   }
 
+  /// Whether there are subscribers whose streams have not ended.
+  package var hasSubscribers: Bool { state.withLock { !$0.subscribers.isEmpty } }
+
   /// Returns a stream of the present value and the latest one after each change. It ends when the feed is finished or
   /// released. The stream of a finished feed has its last value only.
   package func subscribe() -> AsyncStream<Value> {
@@ -68,5 +71,18 @@ package final class LatestValueFeed<Value: Sendable>: Sendable {
     }
     // Ending a stream calls its termination handler, which takes the lock.
     for subscriber in subscribers { subscriber.finish() }
+  }
+}
+
+extension LatestValueFeed where Value: Equatable {
+  /// Replaces the value and delivers it, unless it is the present one.
+  /// - Parameter onChange: called under the lock, before the delivery. A finished feed keeps its last value.
+  package func set(_ value: Value, onChange: () -> Void) {
+    state.withLock { state in
+      guard !state.isFinished, state.present != value else { return }
+      state.present = value
+      onChange()
+      for subscriber in state.subscribers.values { subscriber.yield(value) }
+    }
   }
 }

@@ -69,7 +69,8 @@ public protocol StorageEngine: Sendable {
   /// The latest revision with the epoch of its history: the position from which a subscriber can resume later.
   var latestPosition: JournalPosition { get }
 
-  /// Returns a stream of the commits after `position` (`nil`: from now on), of all writers, each once and in order.
+  /// Returns a stream of the commits after `position` (`nil`: after ``latestRevision``), of all writers, each once and
+  /// in order.
   ///
   /// Every caller receives a separate stream, which is open when this returns. A subscriber that falls behind the
   /// journal receives one ``StoreChange/reload(upTo:)`` instead of the commits that it missed, as does one whose

@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferEncoding
 import Foundation
 
 /// The upgrade of a store from an earlier format, in one transaction.

@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferEncoding
 import Foundation
 
 /// The history of a store, and the comparison of its journal with its wake-up file.

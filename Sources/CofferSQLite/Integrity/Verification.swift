@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferEncoding
 import CofferLocks
 import Foundation
 

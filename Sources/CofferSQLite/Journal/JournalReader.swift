@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferEncoding
 import Foundation
 
 /// Reads commits back from the journal.

@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferEncoding
 import Foundation
 
 /// A row of the journal: `docs/formats/sqlite.md`, "coffer_journal".

@@ -1,3 +1,4 @@
+import CofferCShims
 import CofferCore
 import Foundation
 

@@ -1,5 +1,6 @@
 import CofferCSQLite
 package import CofferCore
+import CofferEncoding
 import Foundation
 
 /// A read connection and its prepared statements.

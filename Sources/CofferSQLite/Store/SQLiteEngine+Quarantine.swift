@@ -1,4 +1,5 @@
 public import CofferCore
+import CofferEncoding
 import CofferLocks
 public import Foundation
 

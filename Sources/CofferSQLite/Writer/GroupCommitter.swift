@@ -1,5 +1,6 @@
 import CofferCSQLite
 package import CofferCore
+import CofferEncoding
 package import Foundation
 
 /// The write connection of this process, which commits a group of batches with one sync.

@@ -1,4 +1,5 @@
-package import CofferCore
+import CofferCore
+import CofferEncoding
 import Foundation
 
 /// Writes the rows of values, and maintains their count and digest (``LiveRows``).
@@ -201,14 +202,5 @@ final class RowWriter {
       defer { statement.resetAndClearBindings() }
       _ = try statement.step()
     }
-  }
-}
-
-extension StoreKey {
-  /// The smallest byte string greater than every key with this prefix; it exists, since UTF-8 has no byte 0xFF.
-  package var successor: [UInt8] {
-    var bytes = Array(string.utf8)
-    bytes[bytes.count - 1] += 1
-    return bytes
   }
 }

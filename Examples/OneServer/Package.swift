@@ -1,0 +1,16 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let package = Package(
+  name: "OneServer",
+  platforms: [.macOS(.v14)],
+  dependencies: [.package(name: "coffer", path: "../..", traits: [])],
+  targets: [
+    .executableTarget(
+      name: "OneServer",
+      dependencies: [
+        .product(name: "Coffer", package: "coffer"), .product(name: "CofferPostgreSQL", package: "coffer"),
+      ],
+      swiftSettings: [.swiftLanguageMode(.v6)])
+  ]
+)

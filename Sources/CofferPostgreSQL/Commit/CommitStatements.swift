@@ -1,0 +1,190 @@
+import CofferCore
+import CofferEncoding
+import Foundation
+
+/// The statements of a commit. Each names its store in `$1`.
+///
+/// The first one locks the head, ``advance`` or, with preconditions, ``lock``: a statement reads the state as of its
+/// own beginning, so one that waited for the lock would read a state older than the lock. Only the row that it has
+/// waited for is read again.
+enum CommitStatements {
+  static let begin = ServerStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+  static let commit = ServerStatement("COMMIT")
+  static let rollback = ServerStatement("ROLLBACK")
+
+  /// Locks the head of a store until the end of the transaction.
+  static let lock = ServerStatement("SELECT head, epoch FROM coffer.stores WHERE store = $1 FOR NO KEY UPDATE", [.int8])
+
+  /// Advances the head of a store by `$4`, and the attempt of the connection to `$3`.
+  ///
+  /// A head below `$5`, the newest revision that this process knows, belongs to a history that has lost commits. Then
+  /// the revisions continue beyond those that were announced, after a hole by which subscribers notice it, under the
+  /// new epoch `$6`.
+  ///
+  /// It returns no row without the store. It fails with a division by zero unless the attempt is the writer's next one:
+  /// the writer is fenced, and nothing of the transaction may be committed.
+  static let advance = ServerStatement(
+    """
+    WITH head AS (
+      UPDATE coffer.stores SET head = CASE WHEN head < $5 THEN $5 + 1 ELSE head END + $4,
+        epoch = CASE WHEN head < $5 THEN $6 ELSE epoch END
+      WHERE store = $1 RETURNING head, epoch),
+    attempt AS (
+      UPDATE coffer.writers w SET attempt = $3, revision = head.head, seen_at = now() FROM head
+      WHERE w.writer = $2 AND w.attempt = $3 - 1 AND NOT w.is_fenced RETURNING 1)
+    SELECT head.head, head.epoch, 1 / (SELECT count(*) FROM attempt) FROM head
+    """, [.int8, .uuid, .int8, .int8, .int8, .int8])
+
+  /// Reads the rows that preconditions name: `$2` whether they are records, `$3` their keys.
+  static let required = ServerStatement(
+    """
+    SELECT v.key, \(ReadStatements.columns), CASE WHEN v.attributes IS NOT NULL THEN v.value END
+    FROM coffer.values v WHERE v.store = $1 AND v.record = $2 AND v.key = ANY($3)
+    """, [.int8, .bool, .bytesArray])
+
+  static let clearAll = ServerStatement("DELETE FROM coffer.values WHERE store = $1 AND NOT record", [.int8])
+  static let clearRange = ServerStatement(
+    "DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key >= $2 AND key < $3", [.int8, .bytes, .bytes])
+  static let delete = ServerStatement(
+    "DELETE FROM coffer.values WHERE store = $1 AND record = $2 AND key = ANY($3)", [.int8, .bool, .bytesArray])
+
+  /// Writes rows. The revision of each is the head less its number from the end, in `back`.
+  static let put = ServerStatement(
+    """
+    INSERT INTO coffer.values (store, record, key, revision, checksum, expires, attributes, value)
+    SELECT s.store, $2, u.key, s.head - u.back, \(RowChecksum.bound("u.checksum", to: "(s.head - u.back)")),
+      u.expires, u.attributes, u.value
+    FROM coffer.stores s, unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])
+      AS u (key, back, checksum, expires, attributes, value)
+    WHERE s.store = $1
+    ON CONFLICT (store, record, key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
+      expires = excluded.expires, attributes = excluded.attributes, value = excluded.value
+    """, [.int8, .bool, .bytesArray, .int8Array, .int8Array, .int8Array, .bytesArray, .bytesArray])
+
+  static let journal = ServerStatement(
+    """
+    INSERT INTO coffer.journal (store, revision, epoch, transaction, origin, committed_at, changed, checksum)
+    SELECT s.store, s.head - u.back, s.epoch, u.transaction, u.origin, u.committed_at, u.changed,
+      \(RowChecksum.bound(RowChecksum.bound("u.checksum", to: "(s.head - u.back)"), to: "s.epoch"))
+    FROM coffer.stores s,
+      unnest($2::bigint[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bytea[], $7::bigint[])
+      AS u (back, transaction, origin, committed_at, changed, checksum)
+    WHERE s.store = $1
+    """, [.int8, .int8Array, .bytesArray, .bytesArray, .int8Array, .bytesArray, .int8Array])
+}
+
+extension GroupChange {
+  /// The size of values, in bytes, that one statement writes at most: a parameter has less than 1 GB.
+  private static let statementSize = 64 << 20
+
+  /// The statements that write the rows and the journal, after the head was advanced.
+  func calls(store: Int64) -> [ServerCall] {
+    clears.map { clear($0, store) } + deletions(store) + puts(store) + [journal(store)]
+  }
+
+  private func clear(_ prefix: StoreKey?, _ store: Int64) -> ServerCall {
+    guard let prefix else { return ServerCall(CommitStatements.clearAll, [.int8(store)]) }
+    return ServerCall(
+      CommitStatements.clearRange, [.int8(store), .bytes(prefix.data), .bytes(Data(prefix.successor))])
+  }
+
+  private func deletions(_ store: Int64) -> [ServerCall] {
+    [false, true].compactMap { isRecord in
+      let keys = rows.compactMap { name, change in
+        if case .delete = change, name.isRecord == isRecord { name.key.data } else { nil }
+      }
+      guard !keys.isEmpty else { return nil }
+      return ServerCall(CommitStatements.delete, [.int8(store), .bool(isRecord), .bytesArray(keys)])
+    }
+  }
+
+  private func puts(_ store: Int64) -> [ServerCall] {
+    var calls: [ServerCall] = []
+    for isRecord in [false, true] {
+      var columns = PutColumns()
+      // In the order of the keys: transactions that lock rows in one order do not block each other in a circle, and the
+      // index is read in its order.
+      for name in rows.keys.filter({ $0.isRecord == isRecord }).sorted(by: { $0.key < $1.key }) {
+        guard case .put(let value, let attributes, let checksum, let number)? = rows[name] else { continue }
+        columns.append(name.key, value, attributes, checksum, back: requests.count - 1 - number)
+        if columns.size > Self.statementSize { calls.append(columns.take(store, isRecord)) }
+      }
+      if !columns.keys.isEmpty { calls.append(columns.take(store, isRecord)) }
+    }
+    return calls
+  }
+
+  private func journal(_ store: Int64) -> ServerCall {
+    let transactions = requests.map(\.transaction.data)
+    let origins = requests.map(\.origin.handle.data)
+    let dates = requests.map(\.date.unixMilliseconds)
+    let checksums = requests.indices.map { index in
+      RowChecksum.journal(
+        store: store, transaction: transactions[index], origin: origins[index], committedAt: dates[index],
+        changed: requests[index].encodedChange)
+    }
+    return ServerCall(
+      CommitStatements.journal,
+      [
+        .int8(store), .int8Array(requests.indices.map { Int64(requests.count - 1 - $0) }), .bytesArray(transactions),
+        .bytesArray(origins), .int8Array(dates), .bytesArray(requests.map(\.encodedChange)), .int8Array(checksums),
+      ])
+  }
+}
+
+/// The columns of the rows that one statement writes.
+private struct PutColumns {
+  var keys: [Data?] = []
+  var backs, checksums, expiries: [Int64?]
+  var attributes, values: [Data?]
+  var size = 0
+
+  init() { (backs, checksums, expiries, attributes, values) = ([], [], [], [], []) }
+
+  mutating func append(
+    _ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ checksum: Int64, back: Int
+  ) {
+    let name = key.data
+    keys.append(name)
+    backs.append(Int64(back))
+    checksums.append(checksum)
+    expiries.append(attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds)
+    let encoded = attributes.isEmpty ? nil : Data(attributes.encoded)
+    self.attributes.append(encoded)
+    values.append(value)
+    size += name.count + (encoded?.count ?? 0) + value.count
+  }
+
+  /// Returns the statement that writes the rows, and empties the columns.
+  mutating func take(_ store: Int64, _ isRecord: Bool) -> ServerCall {
+    defer { self = PutColumns() }
+    return ServerCall(
+      CommitStatements.put,
+      [
+        .int8(store), .bool(isRecord), .bytesArray(keys), .int8Array(backs), .int8Array(checksums),
+        .int8Array(expiries), .bytesArray(attributes), .bytesArray(values),
+      ])
+  }
+}
+
+extension StoreKey {
+  /// The bytes of the key, as rows keep them.
+  var data: Data { withBytes { Data($0) } }
+
+  /// Creates a key of the bytes of a row; `nil` for damaged ones.
+  init?(data: Data) {
+    guard let text = String(validating: data, as: UTF8.self), let key = try? StoreKey(text) else { return nil }
+    self = key
+  }
+}
+
+extension UUID {
+  /// The 16 bytes of the identifier.
+  var data: Data { withUnsafeBytes(of: uuid) { Data($0) } }
+
+  /// Creates an identifier of its 16 bytes; `nil` for any other number of bytes.
+  init?(data: Data) {
+    guard data.count == 16 else { return nil }
+    self.init(uuid: data.withUnsafeBytes { $0.loadUnaligned(as: uuid_t.self) })
+  }
+}

@@ -1,0 +1,213 @@
+import CofferCore
+import CofferLocks
+import Foundation
+
+/// The attempt to commit a group of batches in one transaction.
+struct GroupCommit {
+  /// What became of an attempt.
+  enum Outcome {
+    /// The server has answered: the revision of each batch, or the error of one that failed alone.
+    case answered([Result<StoreRevision, any Error>])
+    /// Nothing was applied, and the connection cannot be used any more.
+    case notSent(ExchangeFailure)
+    /// Nothing was applied, for a reason that may be gone at the next attempt.
+    case again
+    /// The connection was lost after `COMMIT` was sent. ``UnknownAttempt/results(head:)`` are valid if it
+    /// is found to be applied.
+    case unknown(UnknownAttempt)
+  }
+
+  /// An attempt whose outcome is unknown.
+  struct UnknownAttempt {
+    let writer: UUID
+    let attempt: Int64
+    /// For each request the number of its commit in the transaction, or the error of one that failed alone.
+    let results: [Result<Int, any Error>]
+    /// The number of commits in the transaction.
+    let count: Int
+
+    /// The results of an attempt that was applied, given the head after it.
+    func results(head: Int64) -> [Result<StoreRevision, any Error>] {
+      GroupCommit.revisions(results, head: head, of: count)
+    }
+  }
+
+  let store: Int64
+  let location: String
+  /// The newest revision that this process knows.
+  let known: StoreRevision
+  /// The time within which the server must answer.
+  let deadline: Duration
+
+  /// Commits a group on a connection that nothing else uses meanwhile.
+  func run(_ group: [CommitRequest], on connection: WritingConnection) async -> Outcome {
+    var change = GroupChange()
+    /// For each request the number of its commit in the transaction.
+    var results: [Result<Int, any Error>] = []
+    var calls = [ServerCall(CommitStatements.begin)]
+    if group.contains(where: { !$0.requiredRows.isEmpty }) {
+      switch await lock(group, on: connection) {
+      case .failure(let failure): return await recover(connection, failure, group)
+      case .success(let state): results = admit(group, state, into: &change)
+      }
+      calls = []
+    } else {
+      for request in group {
+        change.add(request)
+        results.append(.success(change.requests.count))
+      }
+    }
+    let attempt = connection.attempt.withLock { $0 + 1 }
+    calls.append(advance(connection, attempt, by: change.requests.count))
+    if !change.requests.isEmpty { calls += change.calls(store: store) }
+    calls.append(ServerCall(CommitStatements.commit))
+    do {
+      let answer = try await connection.server.exchange(calls, within: deadline, commits: true)
+      guard let head = answer.rows(of: CommitStatements.advance, in: calls), head.count == 1 else {
+        return .answered(group.map { _ in .failure(StorageError.storeIsGone(location)) })
+      }
+      connection.attempt.withLock { $0 = attempt }
+      return .answered(Self.revisions(results, head: head.int8(0, 0), of: change.requests.count))
+    } catch .lost(let loss) where loss.mayHaveRun {
+      return .unknown(
+        UnknownAttempt(
+          writer: connection.writer, attempt: attempt, results: results, count: change.requests.count))
+    } catch {
+      return await recover(connection, error, group)
+    }
+  }
+
+  /// Returns the revision of each request, given the head after the transaction.
+  static func revisions(
+    _ results: [Result<Int, any Error>], head: Int64, of count: Int
+  ) -> [Result<StoreRevision, any Error>] {
+    results.map { $0.map { number in StoreRevision(head: head - Int64(count - number)) } }
+  }
+
+  private func advance(_ connection: WritingConnection, _ attempt: Int64, by count: Int) -> ServerCall {
+    ServerCall(
+      CommitStatements.advance,
+      [
+        .int8(store), .uuid(connection.writer), .int8(attempt), .int8(Int64(count)), .int8(Int64(known.rawValue)),
+        .int8(Int64.random(in: .min ... .max)),
+      ])
+  }
+
+  // MARK: Preconditions
+
+  /// The rows that the preconditions name, read under the lock.
+  private struct LockedState {
+    let head: StoreRevision
+    let rows: [RowName: StoredRow]
+  }
+
+  /// Begins the transaction, locks the head and reads the required rows.
+  private func lock(
+    _ group: [CommitRequest], on connection: WritingConnection
+  ) async -> Result<LockedState, ExchangeFailure> {
+    var calls = [ServerCall(CommitStatements.begin), ServerCall(CommitStatements.lock, [.int8(store)])]
+    let names = Set(group.flatMap(\.requiredRows))
+    for isRecord in [false, true] {
+      let keys = names.filter { $0.isRecord == isRecord }.map(\.key.data)
+      guard !keys.isEmpty else { continue }
+      calls.append(
+        ServerCall(CommitStatements.required, [.int8(store), .bool(isRecord), .bytesArray(keys)]))
+    }
+    do {
+      let answer = try await connection.server.exchange(calls, within: deadline)
+      guard let head = answer.rows(of: CommitStatements.lock, in: calls), head.count == 1 else {
+        return .failure(.refused(StorageError.storeIsGone(location)))
+      }
+      var rows: [RowName: StoredRow] = [:]
+      for (call, found) in zip(calls, answer.rows) where call.statement == CommitStatements.required {
+        guard case .bool(let isRecord) = call.values[1] else { continue }
+        for index in 0..<found.count {
+          guard let key = StoreKey(data: found.data(index, 0)) else { continue }
+          rows[RowName(isRecord: isRecord, key: key)] = StoredRow(found, index, from: 1)
+        }
+      }
+      let newest = head.int8(0, 0)
+      // As the statement `advance` will.
+      let isBehind = newest < Int64(known.rawValue)
+      return .success(LockedState(head: isBehind ? known.next : StoreRevision(head: newest), rows: rows))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Checks the preconditions of each request against the state before it, and adds those that hold.
+  private func admit(
+    _ group: [CommitRequest], _ state: LockedState, into change: inout GroupChange
+  ) -> [Result<Int, any Error>] {
+    group.map { request in
+      for operation in request.operations {
+        let (name, revision): (RowName, StoreRevision?)
+        switch operation {
+        case .require(let key, let wanted): (name, revision) = (RowName(isRecord: false, key: key), wanted)
+        case .requireRecord(let wantedName, let wanted):
+          (name, revision) = (RowName(isRecord: true, key: wantedName.key), wanted)
+        default: continue
+        }
+        guard present(name, state, change, request) == revision else {
+          return .failure(StorageError.preconditionFailed(name.key, location: location))
+        }
+      }
+      change.add(request)
+      return .success(change.requests.count)
+    }
+  }
+
+  /// The revision of a row for a request of the group; `nil` if it is absent.
+  private func present(
+    _ name: RowName, _ state: LockedState, _ change: GroupChange, _ request: CommitRequest
+  ) -> StoreRevision? {
+    switch change.change(of: name) {
+    case .delete: return nil
+    case .put(_, let attributes, _, let number):
+      if !request.isSweep, attributes.isExpired(at: request.date) { return nil }
+      return StoreRevision(state.head.rawValue + UInt64(number) + 1)
+    case nil:
+      guard let row = state.rows[name] else { return nil }
+      // A damaged row is not absent, whatever its attributes say.
+      let isExpired = !request.isSweep && row.attributes?.isExpired(at: request.date) == true
+      return isExpired && row.isWhole(name, store: store) ? nil : row.revision
+    }
+  }
+
+  // MARK: Failures
+
+  /// Ends the transaction of an attempt that was not applied.
+  private func recover(
+    _ connection: WritingConnection, _ failure: ExchangeFailure, _ group: [CommitRequest]
+  ) async -> Outcome {
+    switch failure {
+    case .lost: return .notSent(failure)
+    case .refused(let error):
+      guard await rollBack(connection) else { return .notSent(failure) }
+      return .answered(group.map { _ in .failure(error) })
+    case .server(let server):
+      guard await rollBack(connection) else { return .notSent(failure) }
+      switch server.sqlState {
+      case ServerFailure.divisionByZero:
+        // The writer is fenced, or its row was removed.
+        connection.server.abandon()
+        return .notSent(failure)
+      case ServerFailure.serializationFailure, ServerFailure.deadlock: return .again
+      case _ where server.isLockTimeout:
+        connection.server.abandon()
+        return .notSent(failure)
+      default: return .answered(group.map { _ in .failure(server.error(at: location)) })
+      }
+    }
+  }
+
+  private func rollBack(_ connection: WritingConnection) async -> Bool {
+    do {
+      _ = try await connection.server.exchange([ServerCall(CommitStatements.rollback)], within: deadline)
+      return true
+    } catch {
+      connection.server.abandon()
+      return false
+    }
+  }
+}

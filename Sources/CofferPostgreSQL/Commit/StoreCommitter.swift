@@ -1,0 +1,126 @@
+import CofferCore
+import CofferLocks
+import Foundation
+
+/// Commits groups for a store: borrows connections, repeats what was certainly not applied, and finds out the outcome
+/// of commits that were not answered.
+struct StoreCommitter {
+  let store: PostgreSQLStore
+
+  /// The number of times that a group is tried which other transactions have thwarted.
+  private static let attempts = 5
+
+  private var database: PostgreSQLDatabase { store.database }
+
+  /// Commits a group and returns the revision after each batch. A batch that cannot be applied fails alone.
+  func commit(_ group: [CommitRequest]) async -> [Result<StoreRevision, any Error>] {
+    let results = await tryTogether(group)
+    // The transaction as a whole failed, for example because one value is too large: find the batch that causes it.
+    guard group.count > 1, results.allSatisfy(\.mayDependOnOneBatch) else { return results }
+    var alone: [Result<StoreRevision, any Error>] = []
+    for request in group { alone += await tryTogether([request]) }
+    return alone
+  }
+
+  private func tryTogether(_ group: [CommitRequest]) async -> [Result<StoreRevision, any Error>] {
+    var failure: any Error = StorageError.unreachable(store.location, "The commit was thwarted again and again.")
+    var hasWaited = false
+    for _ in 0..<Self.attempts {
+      do {
+        switch try await attempt(group) {
+        case .answered(let results): return results
+        case .again: continue
+        case .notSent(let reason):
+          failure = store.error(reason)
+          guard case .server(let refusal) = reason, refusal.isLockTimeout else { continue }
+          // The head may be locked by a commit on a primary that was cut off: look for another one, once.
+          if hasWaited { return group.map { _ in .failure(failure) } }
+          hasWaited = true
+          database.releaseWriters()
+        case .unknown(let unknown):
+          switch try await resolve(unknown) {
+          case .applied(let head): return unknown.results(head: head)
+          case .notApplied: continue
+          }
+        }
+      } catch {
+        return group.map { _ in .failure(error) }
+      }
+    }
+    return group.map { _ in .failure(failure) }
+  }
+
+  private func attempt(_ group: [CommitRequest]) async throws -> GroupCommit.Outcome {
+    try await database.withWriter { writer in
+      let commit = GroupCommit(
+        store: store.id, location: store.location, known: store.latestRevision, deadline: store.deadline)
+      return await commit.run(group, on: writer)
+    }
+  }
+
+  // MARK: Unknown outcomes
+
+  /// Finds out the fate of an attempt, on whichever server is the primary now.
+  /// - Throws: `outcomeUnknown` if that does not succeed in time.
+  private func resolve(_ unknown: GroupCommit.UnknownAttempt) async throws -> AttemptResolution.Fate {
+    let end = ContinuousClock.now + database.configuration.outcomeTimeout
+    var reason = "The server did not answer."
+    var pause = Duration.milliseconds(20)
+    while ContinuousClock.now < end {
+      do {
+        let left = max(end - ContinuousClock.now, .milliseconds(100))
+        var fate = AttemptResolution.Fate.notApplied
+        let connection = try await database.open { [deadline = store.deadline] server throws(ExchangeFailure) in
+          fate = try await AttemptResolution.fence(
+            unknown.writer, attempt: unknown.attempt, on: server, within: min(deadline, left))
+        }
+        connection.abandon()
+        return fate
+      } catch let error as StorageError {
+        reason = error.message
+        if error.code == .closed || error.code == .permissionDenied { break }
+      }
+      try? await Task.sleep(for: pause)
+      pause = min(pause * 2, .seconds(1))
+    }
+    throw StorageError.outcomeUnknown(store.location, reason)
+  }
+
+  // MARK: Lost histories
+
+  /// Makes the revisions of a history that has lost commits continue beyond those that were announced.
+  func continueRevisions(beyond known: StoreRevision) async throws {
+    let (head, epoch) = try await database.withWriter { connection -> (Int64, Int64) in
+      let attempt = connection.attempt.withLock { $0 + 1 }
+      do {
+        let answer = try await connection.server.transact(
+          [
+            ServerCall(
+              CommitStatements.advance,
+              [
+                .int8(store.id), .uuid(connection.writer), .int8(attempt), .int8(0), .int8(Int64(known.rawValue)),
+                .int8(Int64.random(in: .min ... .max)),
+              ])
+          ], within: store.deadline)
+        guard let rows = answer.rows.last, rows.count == 1 else {
+          connection.server.abandon()
+          throw StorageError.storeIsGone(store.location)
+        }
+        connection.attempt.withLock { $0 = attempt }
+        return (rows.int8(0, 0), rows.int8(0, 1))
+      } catch let failure as ExchangeFailure {
+        connection.server.abandon()
+        throw store.error(failure)
+      }
+    }
+    store.begin(epoch: UInt64(bitPattern: epoch), at: StoreRevision(head: head))
+  }
+}
+
+extension Result where Failure == any Error {
+  /// Whether the transaction may have failed because of one of its batches.
+  fileprivate var mayDependOnOneBatch: Bool {
+    guard case .failure(let error as StorageError) = self else { return false }
+    return [.valueTooLarge, .diskFull, .inputOutput, .damaged].contains(error.code)
+  }
+}

@@ -1,0 +1,128 @@
+import CofferCPostgreSQL
+import Foundation
+
+/// A connection that is being established, on the thread of a loop.
+final class ConnectionAttempt: LoopSource {
+  typealias Completion = @Sendable (Result<ConnectionChannel, ConnectFailure>) -> Void
+
+  let deadline: ContinuousClock.Instant?
+  private let handle: OpaquePointer
+  private unowned let thread: LoopThread
+  private let completion: Completion
+  private var id: UInt64 = 0
+  private var isOver = false
+  /// The last state in which libpq was, which tells what failed.
+  private var stage = CONNECTION_STARTED
+  private var handshake: Handshake?
+
+  /// Begins to connect. The address must be numeric, or libpq would block while it looks up a name.
+  static func start(
+    _ parameters: ConnectionParameters, within: Duration, on thread: LoopThread, completion: @escaping Completion
+  ) {
+    guard let handle = parameters.withPointers({ PQconnectStartParams($0, $1, 0) }) else {
+      return completion(.failure(.exhausted))
+    }
+    guard PQstatus(handle) != CONNECTION_BAD else {
+      defer { PQfinish(handle) }
+      return completion(.failure(ConnectFailure(of: handle, stage: CONNECTION_NEEDED, handshake: nil)))
+    }
+    // The text of an error then consists of its severity and its code.
+    PQsetErrorVerbosity(handle, PQERRORS_SQLSTATE)
+    PQsetNoticeProcessor(handle, { _, _ in }, nil)
+    let attempt = ConnectionAttempt(handle, deadline: .now + within, on: thread, completion)
+    attempt.id = thread.add(attempt)
+    attempt.wait(writable: true)
+  }
+
+  private init(
+    _ handle: OpaquePointer, deadline: ContinuousClock.Instant, on thread: LoopThread,
+    _ completion: @escaping Completion
+  ) {
+    (self.handle, self.deadline, self.thread, self.completion) = (handle, deadline, thread, completion)
+  }
+
+  private func wait(writable: Bool) {
+    if !thread.watch(PQsocket(handle), for: id, writable: writable, readable: !writable, isNew: true) {
+      finish(.exhausted)
+    }
+  }
+
+  func proceed(_ ready: Int32) {
+    guard !isOver else { return }
+    // libpq may replace the socket by another one, of the same number or not.
+    thread.ignore(PQsocket(handle))
+    stage = PQstatus(handle)
+    let next = PQconnectPoll(handle)
+    switch next {
+    case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
+      if PQstatus(handle) == CONNECTION_SSL_STARTUP, handshake == nil { handshake = Handshake(handle) }
+      wait(writable: next == PGRES_POLLING_WRITING)
+    case PGRES_POLLING_OK:
+      isOver = true
+      handshake = nil
+      thread.remove(id, socket: PQsocket(handle))
+      guard let channel = ConnectionChannel(handle, on: thread) else { return completion(.failure(.exhausted)) }
+      completion(.success(channel))
+    default: finish(ConnectFailure(of: handle, stage: stage, handshake: handshake))
+    }
+  }
+
+  func expire(at now: ContinuousClock.Instant) { finish(.deadline) }
+
+  private func finish(_ failure: ConnectFailure) {
+    guard !isOver else { return }
+    isOver = true
+    handshake = nil
+    thread.remove(id, socket: PQsocket(handle))
+    coffer_pq_cut(PQsocket(handle))
+    PQfinish(handle)
+    completion(.failure(failure))
+  }
+}
+
+/// The TLS session of an attempt, which libpq frees when the handshake fails.
+final class Handshake {
+  private let session: UnsafeMutableRawPointer
+
+  init?(_ handle: OpaquePointer) {
+    guard let session = coffer_pq_retain_session(handle) else { return nil }
+    self.session = session
+  }
+
+  deinit { coffer_pq_release_session(session) }
+
+  /// The number with which OpenSSL refused the certificate; 0 if it did not.
+  var refusal: Int { coffer_pq_verify_result(session) }
+  var isEstablished: Bool { coffer_pq_is_established(session) != 0 }
+}
+
+/// The parameters of libpq for one attempt, by keyword.
+struct ConnectionParameters: Sendable {
+  private var pairs: [(keyword: String, value: String)] = []
+  var password: SecretText?
+
+  mutating func set(_ keyword: String, _ value: String) {
+    pairs.removeAll { $0.keyword == keyword }
+    pairs.append((keyword, value))
+  }
+
+  func value(_ keyword: String) -> String? { pairs.first { $0.keyword == keyword }?.value }
+
+  /// Calls `body` with arrays that end with NULL, valid only during the call.
+  func withPointers<R>(
+    _ body: (UnsafePointer<UnsafePointer<CChar>?>, UnsafePointer<UnsafePointer<CChar>?>) -> R
+  ) -> R {
+    let texts = pairs.flatMap { [strdup($0.keyword), strdup($0.value)] }
+    defer { for text in texts { free(text) } }
+    var keywords = stride(from: 0, to: texts.count, by: 2).map { UnsafePointer<CChar>(texts[$0]) }
+    var values = stride(from: 1, to: texts.count, by: 2).map { UnsafePointer<CChar>(texts[$0]) }
+    guard let password else { return body(keywords + [nil], values + [nil]) }
+    return "password".withCString { keyword in
+      password.withCString { password in
+        keywords.append(keyword)
+        values.append(password)
+        return body(keywords + [nil], values + [nil])
+      }
+    }
+  }
+}

@@ -1,0 +1,371 @@
+import CofferCPostgreSQL
+import CofferLocks
+
+/// An open connection as libpq sees it.
+///
+/// It receives on the thread of its loop only, which also closes it. It sends there, or on the thread of a caller.
+// Sendable: what is not constant is used with `lock` only.
+final class ConnectionChannel: @unchecked Sendable, LoopSource {
+  let status = ConnectionStatus()
+  let serverVersion: Int
+  let announcedProcess: Int32
+  private let handle: OpaquePointer
+  private unowned let thread: LoopThread
+  private let lock = Locked(())
+  /// What is called when the lock is free again: it may use the connection.
+  private var reports: [@Sendable () -> Void] = []
+  private var id: UInt64 = 0
+  private var isOpen = true
+  private var mustFlush = false
+  /// What is sent and not yet answered; the part before `answered` is.
+  private var expectations: [Expectation] = []
+  private var answered = 0
+  /// Exchanges that wait until everything before them has left: libpq would keep them in memory.
+  private var waiting: [PendingExchange] = []
+  private var statements: [ServerStatement: PreparedStatement] = [:]
+  private var lastName = 0
+  /// The failure with which the server has announced the end of the session.
+  private var farewell: String?
+
+  /// Exchanges above this size leave libpq with large buffers, which it never reduces.
+  private static let largeExchange = 12 << 20
+  /// Callers send exchanges up to this size themselves. Copying larger ones would take their thread's time.
+  private static let smallExchange = 64 << 10
+
+  /// Takes over a connection that is established, and puts it into pipeline mode. Called on the thread of the loop.
+  init?(_ handle: OpaquePointer, on thread: LoopThread) {
+    (self.handle, self.thread) = (handle, thread)
+    serverVersion = Int(PQserverVersion(handle))
+    announcedProcess = PQbackendPID(handle)
+    guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+      close()
+      return nil
+    }
+    PQsetNoticeReceiver(handle, takeNotice, Unmanaged.passUnretained(self).toOpaque())
+    id = thread.add(self)
+    guard thread.watch(PQsocket(handle), for: id, writable: false, isNew: true) else {
+      lose(.closedByPeer, Self.notWatched)
+      return nil
+    }
+  }
+
+  /// Runs `body` with the lock, then the reports that it has left.
+  private func locked(_ body: () -> Void) {
+    let reports = lock.withLock { _ in
+      body()
+      return takeReports()
+    }
+    for report in reports { report() }
+  }
+
+  #if COFFER_TSAN
+    /// The sanitizer does not see that a continuation which is resumed before it is awaited orders the accesses to its
+    /// result: here the lock shows it.
+    func synchronize() { lock.withLock { _ in } }
+  #endif
+
+  private func takeReports() -> [@Sendable () -> Void] {
+    defer { reports = [] }
+    return reports
+  }
+
+  /// Notes that an exchange has ended: with a loss, or with its outcomes.
+  private func end(_ exchange: PendingExchange, _ loss: ConnectionLoss? = nil) {
+    status.finish()
+    if let loss { exchange.fail(loss) }
+    reports.append { exchange.complete() }
+  }
+
+  // MARK: Sending
+
+  /// Sends an exchange on the thread of the loop, or lets it wait until what precedes it has left.
+  func send(_ exchange: PendingExchange) {
+    locked {
+      guard isOpen else { return end(exchange, lostBefore()) }
+      waiting.append(exchange)
+      thread.noteDeadline(exchange.deadline)
+      sendWaiting()
+      // libpq may have read an answer while it could not send.
+      if isOpen { takeResults() }
+    }
+  }
+
+  /// Sends an exchange on the caller's thread.
+  /// - Returns: `false` if it was not sent, since others use the connection or wait for it.
+  func sendNow(_ exchange: PendingExchange, on loop: ConnectionLoop) -> Bool {
+    let isSent = lock.withLockIfAvailable { _ -> Bool in
+      guard isOpen, !mustFlush, waiting.isEmpty, exchange.isValid, exchange.size <= Self.smallExchange
+      else { return false }
+      // The loop has this connection as a source, so that its thread lives.
+      if thread.noteDeadline(exchange.deadline) { loop.wake() }
+      if let obstacle = transmit(exchange) {
+        mustFlush = true  // Nothing more is sent.
+        loop.perform { [self] _ in lose(.closedByPeer, obstacle) }
+      }
+      return true
+    }
+    return isSent ?? false
+  }
+
+  private func sendWaiting() {
+    while isOpen, !mustFlush, !waiting.isEmpty {
+      let exchange = waiting.removeFirst()
+      if exchange.isValid {
+        if let obstacle = transmit(exchange) { giveUp(.closedByPeer, obstacle) }
+      } else {
+        end(
+          exchange,
+          ConnectionLoss(
+            .invalidCall, "The parameters have the wrong number, or a size that the protocol cannot express.",
+            mayHaveRun: false))
+      }
+    }
+  }
+
+  /// Returns the reason why the connection cannot be used any more; `nil` for none.
+  private func transmit(_ exchange: PendingExchange) -> String? {
+    if exchange.size > Self.largeExchange { status.noteLargeBuffers() }
+    let isSent = prepareStatements(of: exchange) && exchange.calls.allSatisfy { transmit($0, of: exchange) }
+    expectations.append(.end(exchange))
+    guard isSent, PQpipelineSync(handle) == 1 else { return Self.closed }
+    return flush()
+  }
+
+  private func prepareStatements(of exchange: PendingExchange) -> Bool {
+    var hasNew = false
+    for call in exchange.calls where call.statement.isPrepared && statements[call.statement] == nil {
+      lastName += 1
+      let prepared = PreparedStatement(name: "c\(lastName)")
+      statements[call.statement] = prepared
+      expectations.append(.preparation(prepared))
+      hasNew = true
+      let types = call.statement.types.map { Oid($0.rawValue) }
+      guard PQsendPrepare(handle, prepared.name, call.statement.text, Int32(types.count), types) == 1 else {
+        return false
+      }
+    }
+    guard hasNew else { return true }
+    expectations.append(.preparationEnd)
+    return PQpipelineSync(handle) == 1
+  }
+
+  private func transmit(_ call: EncodedCall, of exchange: PendingExchange) -> Bool {
+    let prepared = statements[call.statement]
+    expectations.append(.outcome(exchange, prepared))
+    if let prepared {
+      return PQsendQueryPrepared(handle, prepared.name, call.count, call.values, call.sizes, call.formats, 1) == 1
+    }
+    let types = call.statement.types.map { Oid($0.rawValue) }
+    return PQsendQueryParams(
+      handle, call.statement.text, call.count, types, call.values, call.sizes, call.formats, 1) == 1
+  }
+
+  /// Returns the reason why the connection cannot be used any more; `nil` for none.
+  private func flush() -> String? {
+    let before = mustFlush
+    switch PQflush(handle) {
+    case 0: mustFlush = false
+    case 1: mustFlush = true
+    default: return Self.closed
+    }
+    guard before != mustFlush else { return nil }
+    return thread.watch(PQsocket(handle), for: id, writable: mustFlush, isNew: false) ? nil : Self.notWatched
+  }
+
+  // MARK: Receiving
+
+  func proceed(_ ready: Int32) {
+    locked {
+      // Also if it is only writable: libpq reads while it sends, and keeps what it has read.
+      receive()
+      if isOpen, mustFlush, let obstacle = flush() { giveUp(.closedByPeer, obstacle) }
+      if isOpen, !waiting.isEmpty { sendWaiting() }
+    }
+  }
+
+  private func receive() {
+    var isConnected = true
+    repeat {
+      isConnected = PQconsumeInput(handle) == 1
+      takeResults()
+      // libpq 15 leaves the end of a TLS record behind when its own buffer has no room for all of it.
+    } while isOpen && isConnected && coffer_pq_has_decrypted(handle) != 0
+    takeNotifications()
+    if isOpen, !isConnected || PQstatus(handle) == CONNECTION_BAD { giveUp(.closedByPeer, Self.closed) }
+  }
+
+  private func takeResults() {
+    var silence = 0
+    while isOpen, answered < expectations.count, PQisBusy(handle) == 0 {
+      guard let result = PQgetResult(handle) else {
+        // A statement has no further result.
+        if PQstatus(handle) == CONNECTION_BAD { break }
+        silence += 1
+        if silence > 3 { return giveUp(.protocolViolation, Self.unexpected) }
+        advance()
+        continue
+      }
+      silence = 0
+      take(result)
+    }
+    if answered == expectations.count {
+      expectations.removeAll(keepingCapacity: true)
+      answered = 0
+    } else if answered > 1_024 {
+      expectations.removeFirst(answered)
+      answered = 0
+    }
+  }
+
+  /// Passes on to the next expectation, after the last result of a statement.
+  private func advance() {
+    switch expectations[answered] {
+    case .preparation, .outcome: answered += 1
+    case .preparationEnd, .end: break
+    }
+  }
+
+  private func take(_ result: OpaquePointer) {
+    let resultStatus = PQresultStatus(result)
+    let failure = ServerFailure(result)
+    if let failure, endsSession(result) {
+      PQclear(result)
+      farewell = failure.sqlState
+      return giveUp(.closedByPeer, "The server has ended the session (SQLSTATE \(failure.sqlState)).")
+    }
+    switch (expectations[answered], resultStatus) {
+    case (.outcome(let exchange, _), PGRES_TUPLES_OK), (.outcome(let exchange, _), PGRES_COMMAND_OK),
+      (.outcome(let exchange, _), PGRES_EMPTY_QUERY):
+      if PQresultMemorySize(result) > Self.largeExchange { status.noteLargeBuffers() }
+      exchange.append(.rows(ServerRows(result)))
+      return
+    case (.outcome(let exchange, _), PGRES_PIPELINE_ABORTED): exchange.append(.skipped)
+    case (.outcome(let exchange, let prepared), PGRES_FATAL_ERROR): take(failure, of: exchange, prepared)
+    case (.preparation, PGRES_COMMAND_OK): break
+    case (.preparation(let prepared), PGRES_FATAL_ERROR): forget(prepared, failure)
+    case (.preparation(let prepared), PGRES_PIPELINE_ABORTED): forget(prepared, nil)
+    case (.preparationEnd, PGRES_PIPELINE_SYNC): answered += 1
+    case (.end(let exchange), PGRES_PIPELINE_SYNC):
+      answered += 1
+      end(exchange)
+    case (.end(let exchange), PGRES_FATAL_ERROR):
+      // An exchange without BEGIN is committed at its end, where for example deferred constraints are checked.
+      if let failure { exchange.failLast(failure) }
+    case (.preparationEnd, PGRES_FATAL_ERROR): break
+    default: giveUp(.protocolViolation, Self.unexpected)
+    }
+    PQclear(result)
+  }
+
+  private func take(_ failure: ServerFailure?, of exchange: PendingExchange, _ prepared: PreparedStatement?) {
+    let failure = failure ?? ServerFailure(sqlState: "08006")
+    guard failure.sqlState == ServerFailure.unknownStatement, let prepared else {
+      return exchange.append(.failed(failure))
+    }
+    // It is unknown because it could not be prepared, unless the answer comes from another server process.
+    if let reason = prepared.failure { return exchange.append(.failed(reason)) }
+    giveUp(.pooler, Self.pooled)
+  }
+
+  /// Removes a statement that could not be prepared from the prepared ones, so that its next use prepares it again.
+  private func forget(_ prepared: PreparedStatement, _ failure: ServerFailure?) {
+    prepared.failure = failure ?? ServerFailure(sqlState: ServerFailure.unknownStatement)
+    if let statement = statements.first(where: { $0.value === prepared })?.key { statements[statement] = nil }
+  }
+
+  /// Whether the server closes the connection after an error.
+  private func endsSession(_ result: OpaquePointer) -> Bool {
+    guard let severity = PQresultErrorField(result, coffer_pq_severity) else { return false }
+    return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0
+  }
+
+  private func takeNotifications() {
+    while isOpen, let notification = PQnotifies(handle) {
+      let payload = notification.pointee.extra.map { String(cString: $0) } ?? ""
+      let name = String(cString: notification.pointee.relname)
+      reports.append { [status] in status.notify(name, payload) }
+      PQfreemem(notification)
+    }
+  }
+
+  /// Handles a notice, which libpq passes on while it reads.
+  fileprivate func note(_ notice: OpaquePointer) {
+    let sqlState = PQresultErrorField(notice, coffer_pq_sqlstate).map { String(cString: $0) } ?? ""
+    if endsSession(notice) {
+      farewell = sqlState
+      return
+    }
+    guard let severity = PQresultErrorField(notice, coffer_pq_severity), strcmp(severity, "WARNING") == 0,
+      answered < expectations.count
+    else { return }
+    switch expectations[answered] {
+    case .outcome(let exchange, _), .end(let exchange): exchange.warn(sqlState)
+    case .preparation, .preparationEnd: break
+    }
+  }
+
+  // MARK: The end
+
+  var deadline: ContinuousClock.Instant? {
+    lock.withLock { _ in
+      let sent = expectations[answered...].lazy.compactMap {
+        if case .end(let exchange) = $0 { exchange.deadline } else { nil }
+      }
+      return (Array(sent) + waiting.map(\.deadline)).min()
+    }
+  }
+
+  func expire(at now: ContinuousClock.Instant) {
+    lose(.deadline, "The server has not answered in time.")
+  }
+
+  /// Ends the connection; what is under way is lost. Nothing is cancelled: the cancellation of a commit that waits for
+  /// standbys would end it with success.
+  ///
+  /// As ``close()``, it is called on the thread of the loop.
+  func lose(_ cause: ConnectionLoss.Cause, _ reason: String) { locked { giveUp(cause, reason) } }
+
+  private func giveUp(_ cause: ConnectionLoss.Cause, _ reason: String) {
+    guard isOpen else { return }
+    isOpen = false
+    coffer_pq_cut(PQsocket(handle))
+    end(ConnectionLoss(cause, reason, mayHaveRun: false, sqlState: farewell))
+  }
+
+  /// Ends the session and the connection.
+  func close() {
+    locked {
+      guard isOpen else { return }
+      isOpen = false
+      end(ConnectionLoss(.abandoned, "The connection was closed.", mayHaveRun: false))
+    }
+  }
+
+  private func end(_ loss: ConnectionLoss) {
+    thread.remove(id, socket: PQsocket(handle))
+    PQfinish(handle)
+    let (sent, unsent) = (expectations[answered...], waiting)
+    (expectations, answered, waiting, statements) = ([], 0, [], [:])
+    var sentLoss = loss
+    sentLoss.mayHaveRun = true
+    let handler = status.lose(loss)
+    for case .end(let exchange) in sent { end(exchange, sentLoss) }
+    for exchange in unsent { end(exchange, loss) }
+    if let handler { reports.append { handler(loss) } }
+  }
+
+  private func lostBefore() -> ConnectionLoss {
+    status.loss ?? ConnectionLoss(.abandoned, "The connection was closed.", mayHaveRun: false)
+  }
+
+  private static let closed = "The server, or something on the way to it, has closed the connection."
+  private static let notWatched = "The system cannot wait for the connection."
+  private static let unexpected = "The server's answers do not match what was sent."
+  private static let pooled = "A connection pooler passes the statements of one connection to several server processes."
+}
+
+/// Receives a notice of the server.
+private func takeNotice(_ context: UnsafeMutableRawPointer?, _ notice: OpaquePointer?) {
+  guard let context, let notice else { return }
+  Unmanaged<ConnectionChannel>.fromOpaque(context).takeUnretainedValue().note(notice)
+}

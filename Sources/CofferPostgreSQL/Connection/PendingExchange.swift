@@ -1,0 +1,72 @@
+import CofferCPostgreSQL
+
+/// Calls that are sent together, with the outcomes that have arrived.
+// Sendable: `result` and `loss` are used with the lock of the connection, and not after it; the rest is constant.
+final class PendingExchange: @unchecked Sendable {
+  let calls: [EncodedCall]
+  let deadline: ContinuousClock.Instant
+  private let completion: @Sendable (Result<ExchangeResult, ConnectionLoss>) -> Void
+  private var result = ExchangeResult()
+  private var loss: ConnectionLoss?
+
+  /// - Parameter completion: called exactly once.
+  init(
+    _ calls: [ServerCall], deadline: ContinuousClock.Instant,
+    completion: @escaping @Sendable (Result<ExchangeResult, ConnectionLoss>) -> Void
+  ) {
+    self.calls = calls.map(EncodedCall.init)
+    (self.deadline, self.completion) = (deadline, completion)
+  }
+
+  /// The size of all parameters in bytes.
+  var size: Int { calls.reduce(0) { $0 + $1.size } }
+
+  var isValid: Bool { calls.allSatisfy(\.isValid) }
+
+  func append(_ outcome: CallOutcome) { result.outcomes.append(outcome) }
+
+  /// Notes a warning; of a flood, the first hundred.
+  func warn(_ sqlState: String) {
+    if result.warnings.count < 100 { result.warnings.append(sqlState) }
+  }
+
+  /// Replaces the outcome of the last call: its effects were undone when the exchange ended.
+  func failLast(_ failure: ServerFailure) {
+    _ = result.outcomes.popLast()
+    result.outcomes.append(.failed(failure))
+  }
+
+  func fail(_ loss: ConnectionLoss) { self.loss = loss }
+
+  /// Passes the outcome on. Called once, when nothing changes it any more.
+  func complete() { completion(loss.map { .failure($0) } ?? .success(result)) }
+}
+
+/// A statement under a name of its connection, used with its lock only.
+final class PreparedStatement {
+  let name: String
+  var failure: ServerFailure?
+
+  init(name: String) { self.name = name }
+}
+
+/// What the server is going to send, in order.
+enum Expectation {
+  case preparation(PreparedStatement)
+  /// The end of preparations, which have a Sync of their own: the failure of an exchange does not undo them.
+  case preparationEnd
+  case outcome(PendingExchange, PreparedStatement?)
+  case end(PendingExchange)
+}
+
+extension ServerFailure {
+  /// Returns the failure that a result reports; `nil` if it reports none.
+  init?(_ result: OpaquePointer) {
+    guard PQresultStatus(result) == PGRES_FATAL_ERROR else { return nil }
+    // Without a code, the error is libpq's own.
+    self.init(sqlState: PQresultErrorField(result, coffer_pq_sqlstate).map { String(cString: $0) } ?? "08006")
+  }
+
+  /// The server no longer knows a prepared statement.
+  static let unknownStatement = "26000"
+}

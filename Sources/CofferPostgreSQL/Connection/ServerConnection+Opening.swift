@@ -1,0 +1,232 @@
+import CofferCPostgreSQL
+import CofferCore
+import CofferLocks
+
+extension ServerConnection {
+  /// Connects to the primary among the hosts of a target, which are tried one by one.
+  ///
+  /// A primary that was cut off from its standbys still accepts connections and calls itself the primary. One that does
+  /// not confirm a commit is passed over.
+  /// - Parameter confirm: a commit on the connection that waits for the standbys; none by default. It returns whether
+  ///   it has committed.
+  /// - Throws: a `StorageError` that says why no host can be used and how to mend it; the `ExchangeFailure` of
+  ///   `confirm`, if a server has refused it; `CancellationError`.
+  static func open(
+    _ target: ConnectionTarget, on loop: ConnectionLoop = .shared, lookup: HostLookup = .shared,
+    confirm: (ServerConnection) async throws(ExchangeFailure) -> Bool = { _ in true }
+  ) async throws -> ServerConnection {
+    var password = try await target.readPassword()
+    var failures: [(host: ServerHost, failure: ConnectFailure)] = []
+    for index in target.order {
+      let host = target.hosts[index]
+      var result = await attempt(host, target, password, loop, lookup)
+      if case .failure(.refused(ConnectFailure.wrongPassword)) = result,
+        let changed = await target.readChangedPassword(after: password)
+      {
+        password = changed
+        result = await attempt(host, target, password, loop, lookup)
+      }
+      switch result {
+      case .success(let connection):
+        do throws(ExchangeFailure) {
+          if try await confirm(connection) { target.prefer(index) }
+          return connection
+        } catch {
+          connection.abandon()
+          guard let failure = ConnectFailure(unconfirmed: error) else { throw error }
+          failures.append((host, failure))
+        }
+      case .failure(let failure): failures.append((host, failure))
+      }
+      try Task.checkCancellation()
+    }
+    throw target.error(failures)
+  }
+
+  private static func attempt(
+    _ host: ServerHost, _ target: ConnectionTarget, _ password: SecretText?, _ loop: ConnectionLoop,
+    _ lookup: HostLookup
+  ) async -> Result<ServerConnection, ConnectFailure> {
+    let opening = HostOpening(host: host, target: target, password: password, loop: loop, lookup: lookup)
+    do throws(ConnectFailure) { return .success(try await opening.run()) } catch { return .failure(error) }
+  }
+}
+
+extension ConnectFailure {
+  /// Creates the failure of a server that has not confirmed a commit, although another one may; `nil` for an error that
+  /// concerns the database.
+  fileprivate init?(unconfirmed failure: ExchangeFailure) {
+    switch failure {
+    case .lost(let loss): self = loss.cause == .deadline ? .unconfirmed : .lost(loss)
+    // A commit that waits for standbys in vain holds its locks.
+    case .server(let failure) where failure.isLockTimeout: self = .unconfirmed
+    case .server(let failure) where failure.sqlState == ServerFailure.readOnly: self = .readOnly
+    case .server, .refused: return nil
+    }
+  }
+}
+
+/// The attempt to use one host.
+struct HostOpening {
+  let host: ServerHost
+  let target: ConnectionTarget
+  let password: SecretText?
+  let loop: ConnectionLoop
+  let lookup: HostLookup
+
+  func run() async throws(ConnectFailure) -> ServerConnection {
+    let end = ContinuousClock.now + target.connectTimeout
+    var last = ConnectFailure.unknownHost
+    let addresses = try await addresses()
+    for (index, address) in addresses.enumerated() {
+      // An address that does not answer leaves their share of the time to the others.
+      let left = (end - .now) / (addresses.count - index)
+      guard left > .zero else { throw .deadline }
+      do throws(ConnectFailure) {
+        let channel = try await diagnosed { () throws(ConnectFailure) in try await connect(to: address, within: left) }
+        return try await check(channel, within: max(end - .now, .milliseconds(1)))
+      } catch {
+        last = error
+        // Another address of the same server would say the same.
+        guard error.concernsAddress else { throw error }
+      }
+    }
+    throw last
+  }
+
+  /// Repeats an attempt that has failed without a verdict on the certificate: a handshake that fails at once, since the
+  /// server was faster than this thread, leaves none.
+  private func diagnosed(
+    _ attempt: () async throws(ConnectFailure) -> ConnectionChannel
+  ) async throws(ConnectFailure) -> ConnectionChannel {
+    for _ in 0..<16 {
+      do throws(ConnectFailure) { return try await attempt() } catch {
+        guard error == .noVerdict else { throw error }
+      }
+    }
+    return try await attempt()
+  }
+
+  /// The numeric addresses of the host; `nil` for the directory of a socket.
+  private func addresses() async throws(ConnectFailure) -> [String?] {
+    if host.isSocket { return [nil] }
+    if let address = host.address { return [address] }
+    if coffer_pq_is_address(host.name) != 0 { return [host.name] }
+    return try await lookup.addresses(of: host.name, within: target.connectTimeout)
+  }
+
+  private func connect(to address: String?, within: Duration) async throws(ConnectFailure) -> ConnectionChannel {
+    let parameters = target.parameters(for: host, at: address, password: password)
+    let result = await withCheckedContinuation { continuation in
+      let isHandedOver = loop.perform { thread in
+        ConnectionAttempt.start(parameters, within: within, on: thread) { continuation.resume(returning: $0) }
+      }
+      if !isHandedOver { continuation.resume(returning: .failure(.exhausted)) }
+    }
+    return try result.get()
+  }
+
+  /// Sets the session up and finds out what the server is, in one round trip.
+  private func check(_ channel: ConnectionChannel, within: Duration) async throws(ConnectFailure) -> ServerConnection {
+    do throws(ConnectFailure) {
+      guard channel.serverVersion >= SessionSetup.oldestVersion else { throw .oldVersion(channel.serverVersion) }
+      // Exchanges of their own: a pooler may pass each to another server process, and the last may be forbidden.
+      let answers = await run(
+        [
+          ServerCall(SessionSetup.searchPath), SessionSetup.call(target.settings), ServerCall(SessionSetup.process),
+          ServerCall(SessionSetup.system),
+        ], on: channel, within: within)
+      let (path, setup, process, system) = (answers[0], answers[1], answers[2], answers[3])
+      _ = try rows(path)
+      let row = try rows(setup)
+      let own = Int64(channel.announcedProcess)
+      guard row.int8(0, 0) == own, try rows(process).int8(0, 0) == own else { throw .pooler }
+      guard !row.bool(0, 1), !row.bool(0, 2) else { throw .readOnly }
+      let instance = ServerInstance(
+        host: host.name, port: host.port, started: row.int8(0, 3), recovered: row.int8(0, 4),
+        system: try? rows(system).int8(0, 0))
+      return ServerConnection(channel, on: loop, instance: instance)
+    } catch {
+      loop.perform { _ in channel.close() }
+      throw error
+    }
+  }
+
+  /// Sends calls in this order, each in an exchange of its own, in one round trip.
+  private func run(
+    _ calls: [ServerCall], on channel: ConnectionChannel, within: Duration
+  ) async -> [Result<ExchangeResult, ConnectionLoss>] {
+    let results = Locked<[Result<ExchangeResult, ConnectionLoss>]>([])
+    return await withCheckedContinuation { continuation in
+      for call in calls {
+        channel.submit([call], within: within, on: loop) { result in
+          let all = results.withLock { results -> [Result<ExchangeResult, ConnectionLoss>]? in
+            results.append(result)
+            return results.count == calls.count ? results : nil
+          }
+          if let all { continuation.resume(returning: all) }
+        }
+      }
+    }
+  }
+
+  private func rows(_ result: Result<ExchangeResult, ConnectionLoss>) throws(ConnectFailure) -> ServerRows {
+    switch result {
+    case .success(let result):
+      switch result.outcomes.first {
+      case .rows(let rows): return rows
+      case .failed(let failure): throw .refused(failure.sqlState)
+      case .skipped, nil: throw .pooler
+      }
+    case .failure(let loss): throw loss.cause == .pooler ? .pooler : .lost(loss)
+    }
+  }
+}
+
+/// The statements with which a session begins.
+private enum SessionSetup {
+  static let oldestVersion = 150_000
+
+  /// The role or the database may have a search path with functions and operators of others, so that this comes first.
+  static let searchPath = ServerStatement(
+    "SELECT pg_catalog.set_config('search_path', 'pg_catalog', false)", isPrepared: false)
+
+  /// A `synchronous_commit` of `remote_apply`, which is more than `on`, is kept. The statistics are discarded by each
+  /// recovery after a crash. The keepalives let the server notice clients that are gone, whose locks it holds.
+  private static let statement = ServerStatement(
+    """
+    SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8, pg_catalog.pg_is_in_recovery(),
+      pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool,
+      (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time()) * 1000000)::pg_catalog.int8,
+      (SELECT (pg_catalog.date_part('epoch', least(b.stats_reset, w.stats_reset)) * 1000000)::pg_catalog.int8
+        FROM pg_catalog.pg_stat_bgwriter b, pg_catalog.pg_stat_wal w),
+      pg_catalog.set_config('row_security', 'on', false),
+      pg_catalog.set_config('client_min_messages', 'warning', false),
+      pg_catalog.set_config('tcp_keepalives_idle', '10', false),
+      pg_catalog.set_config('tcp_keepalives_interval', '5', false),
+      pg_catalog.set_config('tcp_keepalives_count', '3', false),
+      pg_catalog.set_config('tcp_user_timeout', '20s', false),
+      pg_catalog.set_config('synchronous_commit',
+        CASE pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
+        false),
+      pg_catalog.set_config('lock_timeout', coalesce($1, pg_catalog.current_setting('lock_timeout')), false),
+      pg_catalog.set_config('statement_timeout', coalesce($2, pg_catalog.current_setting('statement_timeout')), false),
+      pg_catalog.set_config('idle_in_transaction_session_timeout',
+        coalesce($3, pg_catalog.current_setting('idle_in_transaction_session_timeout')), false)
+    """, [.text, .text, .text], isPrepared: false)
+
+  static func call(_ settings: SessionSettings) -> ServerCall {
+    func value(_ duration: Duration?) -> ServerValue {
+      guard let duration else { return .null }
+      return .text("\(Int64(max(0, (duration / .milliseconds(1)).rounded(.up))))ms")
+    }
+    return ServerCall(
+      statement,
+      [value(settings.lockTimeout), value(settings.statementTimeout), value(settings.idleInTransactionTimeout)])
+  }
+
+  static let process = ServerStatement(
+    "SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8", isPrepared: false)
+  static let system = ServerStatement(
+    "SELECT system_identifier FROM pg_catalog.pg_control_system()", isPrepared: false)
+}

@@ -1,0 +1,262 @@
+import CofferCore
+import CofferLocks
+import Foundation
+
+/// The connections to one database that the stores of a process share.
+///
+/// A connection serves nothing before a commit of this process on the same server instance has been confirmed by as
+/// many standbys as the server demands: a primary that was restarted, or that has been cut off, shows commits that no
+/// standby has, and such a commit waits until they have them.
+package final class PostgreSQLDatabase: Sendable {
+  private struct State {
+    var readers: [ServerConnection] = []
+    /// The opening of a further reader, which all that need it await.
+    var opening: Task<ServerConnection, any Error>?
+    var isReconnecting = false
+    var isClosed = false
+    /// What the open stores want to be told, by their identity.
+    var stores: [ObjectIdentifier: (feed: AvailabilityFeed, history: HistoryCheck)] = [:]
+  }
+
+  let target: ConnectionTarget
+  let configuration: PostgreSQLConfiguration
+  let loop: ConnectionLoop
+  let hints = Hints()
+  private let state = Locked(State())
+  /// The server instance that has confirmed a commit of this process last. Connections to others are not used.
+  private let verified: Locked<ServerInstance?>
+  private let writers: ConnectionPool<WritingConnection>
+  private let snapshots: ConnectionPool<ServerConnection>
+
+  init(_ target: ConnectionTarget, _ configuration: PostgreSQLConfiguration) {
+    (self.target, self.configuration) = (target, configuration)
+    loop = ConnectionLoop.shared
+    let verified = Locked<ServerInstance?>(nil)
+    self.verified = verified
+    writers = ConnectionPool(limit: configuration.maximumWriters) { $0.server.isUsable(on: verified) }
+    snapshots = ConnectionPool(limit: configuration.maximumSnapshots) { $0.isUsable(on: verified) }
+  }
+
+  /// The time within which the server must answer.
+  var deadline: Duration { configuration.answerTimeout }
+
+  // MARK: Connections
+
+  /// Lends a connection that commits to `body`, which nothing else uses meanwhile.
+  func withWriter<R: Sendable>(_ body: (WritingConnection) async throws -> R) async throws -> R {
+    try await writers.lend {
+      try await openWriter()
+    } to: {
+      try await body($0)
+    }
+  }
+
+  /// Lends a connection for a snapshot to `body`, which abandons it if it cannot be used again.
+  func withSnapshotConnection<R: Sendable>(_ body: (ServerConnection) async throws -> R) async throws -> R {
+    try await snapshots.lend {
+      try await open()
+    } to: {
+      try await body($0)
+    }
+  }
+
+  private func openWriter() async throws -> WritingConnection {
+    var writer = UUID()
+    let server = try await open { [deadline] server throws(ExchangeFailure) in
+      writer = UUID()  // The row may have reached a standby that was promoted.
+      try await WritingConnection.register(writer, on: server, within: deadline)
+    }
+    return WritingConnection(server, writer: writer)
+  }
+
+  /// Lets the next commits register new writers, with a server that confirms it.
+  func releaseWriters() { writers.releaseIdle() }
+
+  /// Opens a connection of its own, to a verified instance.
+  func open() async throws -> ServerConnection {
+    while true {
+      let server = try await connect { [verified, deadline] server throws(ExchangeFailure) in
+        if verified.withLock({ $0 }) == server.instance { return false }
+        try await Self.commitMessage(on: server, within: deadline)
+        return true
+      }
+      if server.isUsable(on: verified) { return server }
+      // Meanwhile another server has confirmed a commit.
+      server.abandon()
+      try Task.checkCancellation()
+    }
+  }
+
+  /// Opens a connection to a server that confirms a commit now.
+  /// - Parameter commit: the commit on the connection, which waits for the standbys.
+  func open(
+    confirming commit: (ServerConnection) async throws(ExchangeFailure) -> Void
+  ) async throws -> ServerConnection {
+    try await connect { server throws(ExchangeFailure) in
+      try await commit(server)
+      return true
+    }
+  }
+
+  private func connect(
+    _ confirm: (ServerConnection) async throws(ExchangeFailure) -> Bool
+  ) async throws -> ServerConnection {
+    do {
+      return try await ServerConnection.open(target, on: loop) { server throws(ExchangeFailure) in
+        guard try await confirm(server) else { return false }
+        noteConfirmed(server.instance)
+        return true
+      }
+    } catch let failure as ExchangeFailure {
+      throw error(failure)
+    } catch {
+      noteUnavailable(error)
+      throw error
+    }
+  }
+
+  private func noteConfirmed(_ instance: ServerInstance) {
+    // With the lock, so that no connection to the instance is used before. `state` is locked outside of it elsewhere.
+    let histories = state.withLock { $0.stores.values.map(\.history) }
+    verified.withLock { verified in
+      if let verified, verified != instance { for history in histories { history.noteChange() } }
+      verified = instance
+    }
+    tell(.available)
+  }
+
+  /// Commits the only thing that every role may: a message in the write-ahead log, which nothing reads.
+  private static func commitMessage(
+    on server: ServerConnection, within deadline: Duration
+  ) async throws(ExchangeFailure) {
+    try await server.transact([ServerCall(message)], within: deadline)
+  }
+
+  private static let message = ServerStatement("SELECT pg_logical_emit_message(true, 'coffer', '')")
+
+  /// Adds an open store, which is told about the availability, and about other server instances, until ``remove(_:)``.
+  func add(_ feed: AvailabilityFeed, _ history: HistoryCheck, of store: AnyObject) {
+    state.withLock { $0.stores[ObjectIdentifier(store)] = (feed, history) }
+  }
+
+  func remove(_ store: AnyObject) {
+    _ = state.withLock { $0.stores.removeValue(forKey: ObjectIdentifier(store)) }
+  }
+
+  private func tell(_ availability: StoreAvailability) {
+    for (feed, _) in state.withLock({ Array($0.stores.values) }) { feed.set(availability) }
+  }
+
+  // MARK: Reading
+
+  /// Runs a statement of its own on one of the connections that reads share.
+  func read(_ call: ServerCall) async throws -> ServerRows {
+    var isRepeated = false
+    while true {
+      let reader = try await reader()
+      do {
+        guard let rows = try await reader.exchange([call], within: deadline).rows.first else {
+          throw StorageError.unreachable(target.description, "It has sent no answer.")
+        }
+        return rows
+      } catch let failure as ExchangeFailure {
+        // A connection that has been idle may have been closed meanwhile; a read may be repeated.
+        guard case .lost = failure, !isRepeated else { throw error(failure) }
+        isRepeated = true
+      }
+    }
+  }
+
+  /// Returns the reading connection with the fewest statements under way; a new one if all are busy.
+  func reader() async throws -> ServerConnection {
+    let (found, opening) = try state.withLock { state -> (ServerConnection?, Task<ServerConnection, any Error>?) in
+      guard !state.isClosed else { throw StorageError.closed(target.description) }
+      state.readers.removeAll { !$0.isUsable(on: verified) }
+      let best = state.readers.min { $0.pending < $1.pending }
+      if let best, best.pending == 0 { return (best, nil) }
+      if state.opening == nil, state.readers.count < max(1, configuration.maximumReaders) {
+        state.opening = Task { try await addReader() }
+      }
+      return (best, state.opening)
+    }
+    if let found { return found }
+    guard let opening else { throw StorageError.unreachable(target.description, "There is no connection.") }
+    return try await opening.value
+  }
+
+  private func addReader() async throws -> ServerConnection {
+    defer { state.withLock { $0.opening = nil } }
+    let server = try await open()
+    let isClosed = state.withLock { state in
+      if !state.isClosed { state.readers.append(server) }
+      return state.isClosed
+    }
+    guard isClosed else { return server }
+    server.abandon()
+    throw StorageError.closed(target.description)
+  }
+
+  // MARK: Failures
+
+  /// Returns the error of an exchange that was not applied.
+  func error(_ failure: ExchangeFailure, at location: String? = nil) -> StorageError {
+    let location = location ?? target.description
+    switch failure {
+    case .lost(let loss):
+      let error = StorageError.unreachable(location, loss.reason)
+      noteUnavailable(error)
+      return error
+    case .server(let failure): return failure.error(at: location)
+    case .refused(let error): return error.locating(at: location)
+    }
+  }
+
+  private func noteUnavailable(_ error: any Error) {
+    guard let error = error as? StorageError, error.code != .closed else { return }
+    let isFirst = state.withLock { state in
+      guard !state.isClosed else { return false }
+      defer { state.isReconnecting = true }
+      return !state.isReconnecting
+    }
+    tell(.unavailable(reason: error.message))
+    if isFirst { Task { await reconnect() } }
+  }
+
+  /// Tries to connect until the server can be used again, so that availability says so.
+  private func reconnect() async {
+    var pause = Duration.milliseconds(100)
+    while !state.withLock({ $0.isClosed }) {
+      try? await Task.sleep(for: pause)
+      pause = min(pause * 2, .seconds(2))
+      let server = try? await open { [deadline] server throws(ExchangeFailure) in
+        try await Self.commitMessage(on: server, within: deadline)
+      }
+      guard let server else { continue }
+      await server.close()
+      break
+    }
+    state.withLock { $0.isReconnecting = false }
+    if !state.withLock({ $0.isClosed }) { tell(.available) }
+  }
+
+  /// Closes all connections.
+  func close() async {
+    let readers = state.withLock { state in
+      state.isClosed = true
+      defer { state.readers = [] }
+      return state.readers
+    }
+    hints.close()
+    for reader in readers { await reader.close() }
+    for snapshot in snapshots.close() { await snapshot.close() }
+    for writer in writers.close() { await writer.close(within: .seconds(1)) }
+  }
+}
+
+extension ServerConnection {
+  /// Whether the connection works, leads to the given server instance, and keeps no large buffers: such a connection is
+  /// replaced, since its memory is freed with it only.
+  fileprivate func isUsable(on instance: Locked<ServerInstance?>) -> Bool {
+    isUsable && !hasLargeBuffers && instance.withLock { $0 == self.instance }
+  }
+}

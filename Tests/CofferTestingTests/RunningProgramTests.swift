@@ -1,0 +1,32 @@
+import CofferProcessTesting
+import Foundation
+import Testing
+
+@Suite("A program that a test runs")
+struct RunningProgramTests {
+  @Test("is ended by a signal that the thread of the test blocks", arguments: [SIGTERM, SIGINT])
+  func signals(number: Int32) async throws {
+    let directory = try TemporaryDirectory()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-c", "echo started; exec sleep 60"]
+    let running = try blocking(number) { try RunningProgram(process, in: directory.url, deadline: 50) }
+    for _ in 0..<3_000 where try running.output().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+    running.signal(number)
+    let ended = try await running.ended()
+    #expect(ended.status == 128 + number)
+  }
+
+  /// Calls a function while this thread blocks a signal, which it does afterwards only if it did before.
+  private func blocking<R>(_ number: Int32, _ body: () throws -> R) rethrows -> R {
+    var (signals, before, after) = (sigset_t(), sigset_t(), sigset_t())
+    sigemptyset(&signals)
+    sigaddset(&signals, number)
+    pthread_sigmask(SIG_BLOCK, &signals, &before)
+    defer {
+      pthread_sigmask(SIG_SETMASK, &before, &after)
+      #expect(sigismember(&after, number) == 1)
+    }
+    return try body()
+  }
+}

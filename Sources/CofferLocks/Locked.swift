@@ -29,6 +29,15 @@ public final class Locked<Value>: Sendable {
       }
       return try result.get()
     }
+    /// Calls `body` as ``withLock(_:)``, or returns `nil` at once if another thread has access.
+    public func withLockIfAvailable<R, E: Error>(
+      _ body: (inout Value) throws(E) -> sending R
+    ) throws(E) -> sending R? {
+      let result = mutex.withLockIfAvailableUnchecked { value -> Result<R, E> in
+        do throws(E) { return .success(try body(&value)) } catch { return .failure(error) }
+      }
+      return try result?.get()
+    }
   #elseif COFFER_TSAN
     // The sanitizer intercepts POSIX mutexes.
     private nonisolated(unsafe) let mutex: UnsafeMutablePointer<pthread_mutex_t>
@@ -54,6 +63,14 @@ public final class Locked<Value>: Sendable {
       defer { pthread_mutex_unlock(mutex) }
       return try body(&value.pointee)
     }
+    /// Calls `body` as ``withLock(_:)``, or returns `nil` at once if another thread has access.
+    public func withLockIfAvailable<R, E: Error>(
+      _ body: (inout Value) throws(E) -> sending R
+    ) throws(E) -> sending R? {
+      guard pthread_mutex_trylock(mutex) == 0 else { return nil }
+      defer { pthread_mutex_unlock(mutex) }
+      return try body(&value.pointee)
+    }
   #else
     @usableFromInline let mutex: Mutex<Value>
     /// Creates a lock that protects `value`.
@@ -63,6 +80,12 @@ public final class Locked<Value>: Sendable {
       _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
       try mutex.withLock(body)
+    }
+    /// Calls `body` as ``withLock(_:)``, or returns `nil` at once if another thread has access.
+    @inlinable public func withLockIfAvailable<R, E: Error>(
+      _ body: (inout sending Value) throws(E) -> sending R
+    ) throws(E) -> sending R? {
+      try mutex.withLockIfAvailable(body)
     }
   #endif
 }

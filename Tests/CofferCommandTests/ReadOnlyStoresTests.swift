@@ -77,7 +77,8 @@ struct ReadOnlyStoresTests {
     #expect(verified.status == 0 && verified.errors.contains("all good"), "\(verified.errors)")
     let copied = try await run("cp STORE memory: --json")
     #expect(copied.status == 0, "\(copied.errors)")
-    #expect(try await run("watch --since 0 --count 2 --json --store STORE").lines.count == 2)
+    let watched = try await run("watch --since 0 --count 2 --json --store STORE")
+    #expect(watched.status == 0 && watched.lines.count == 2, "\(watched.status) \(watched.text) \(watched.errors)")
     let doctor = try await run("doctor STORE")
     #expect(doctor.status == 0 && doctor.text.contains("warning"), "\(doctor.text)")
     for command in ["set a -", "rm a"] {

@@ -62,7 +62,7 @@ struct StoreTests {
     #expect(ended.status == 2 && !ended.errors.contains("secret"))
     let expected =
       "coffer: 'postgres:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, "
-      + "encrypted:, memory:."
+      + "encrypted:, memory:, postgresql:."
     #expect(ended.errors.hasPrefix(expected))
   }
 

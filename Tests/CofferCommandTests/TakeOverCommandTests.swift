@@ -56,6 +56,33 @@ struct TakeOverCommandTests {
     #expect(!sandbox.exists("new.db"))
   }
 
+  @Test("A --map that matches nothing is reported, unless an earlier run has taken its values")
+  func unmatched() async throws {
+    try FileManager.default.removeItem(atPath: sandbox.path("old/broken"))
+    let base = ["take-over", "old", "new.db", "--encoding", "json", "--remove"]
+    let wrong = try await sandbox.coffer(base + ["--map", "usreName=user", "--map", "ui.*=ui/*", "--dry-run"])
+    #expect(wrong.status == 1 && wrong.errors.contains("'usreName=…': no value of the source"), "\(wrong.errors)")
+    #expect(!wrong.errors.contains("ui."), "\(wrong.errors)")
+    let json = try await sandbox.coffer(base + ["--map", "x*=y/*", "--dry-run", "--json"])
+    #expect(try json.status == 1 && json.json()["unmatched"] as? [String] == ["x*"], "\(json.errors)")
+    let right = base + ["--map", "userName=user", "--map", "ui.*=ui/*"]
+    for _ in 0..<2 {  // All originals are gone at the second run.
+      let run = try await sandbox.coffer(right)
+      #expect(run.status == 0, "\(run.errors)")
+    }
+    #expect(!sandbox.exists("old/userName"))
+  }
+
+  @Test("A file whose size the system does not know is not taken for an empty one")
+  func sizeless() async throws {
+    let list = try await sandbox.coffer("take-over", "/proc/self/status", "new.db")
+    #expect(list.status == 1 && list.errors.contains("reports no size"), "\(list.errors)")
+    let files = try await sandbox.coffer(
+      "take-over", "/proc/sys/kernel", "new.db", "--only-mapped", "--map", "ostype=os", "--json")
+    #expect(try files.status == 1 && files.json()["unreadable"] as? Int == 1, "\(files.errors)")
+    #expect(try files.json()["taken"] as? Int == 0)
+  }
+
   @Test("--remove deletes what was stored, and nothing else; a conflict stays")
   func removal() async throws {
     _ = try await sandbox.coffer("set", "theme", "dark", "--store", "new.db")

@@ -33,4 +33,32 @@ struct SignalTests {
     #expect(action == 1)
     signal(SIGUSR2, SIG_DFL)
   }
+
+  @Test("A handler that directly follows another one is called")
+  func inTurn() async throws {
+    for _ in 0..<20 {
+      let (signs, sign) = AsyncStream.makeStream(of: Void.self)
+      let signals = Signals([SIGUSR2]) { sign.yield() }
+      // Dispatch registers a source in its own time; a signal before that is ignored.
+      let sender = Task {
+        while !Task.isCancelled {
+          kill(getpid(), SIGUSR2)
+          try await Task.sleep(for: .milliseconds(5))
+        }
+      }
+      let receiver = Task { for await _ in signs { return } }
+      let watchdog = Task {
+        try await Task.sleep(for: .seconds(30))
+        receiver.cancel()
+        Issue.record("the handler was not called")
+      }
+      await receiver.value
+      watchdog.cancel()
+      sender.cancel()
+      _ = try? await sender.value
+      withExtendedLifetime(signals) {}
+    }
+    // Signals that are still on their way must not meet the default action, which ends the process.
+    signal(SIGUSR2, SIG_IGN)
+  }
 }

@@ -196,7 +196,7 @@ final class Draft: Codable {
     let engine = MemoryEngine()
     let persistence = AdapterBasedPersistence(engine: engine)
     try await persistence.save(1, for: "a")
-    await persistence.deactivate()
+    try await persistence.deactivate()
     try await persistence.activate()
     #expect(try await persistence.load(Int.self, for: "a") == 1)
     try await engine.close()

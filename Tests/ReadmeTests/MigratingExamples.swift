@@ -65,6 +65,21 @@ struct MigratingExamples {
     #expect(wish == Wish(product: "mat", cents: 4_050, currency: "USD") && report.migrated == 1)
     try await store.rollback(of: "wishes/1")
     #expect(try await before.load(Wish1.self, for: "wishes/1")?.below == "$40.50")
+    try await versionsOfAKey(wishes)
+  }
+
+  private func versionsOfAKey(_ wishes: ValueSchema<Wish>) async throws {
+    var configuration = StorageConfiguration()
+    configuration.engines = ["app": MemoryEngine()]
+    configuration.unregisteredKeys = .allow
+    let before = TypedKey<Wish1>("wish", in: .engine("app"), owner: "Wishes", about: "The present wish.")
+    try await StorageRouter(configuration: configuration).set(Wish1(product: "mat", below: "$40.50"), for: before)
+
+    let router = StorageRouter(configuration: configuration)
+    let present = TypedKey<Wish>("wish", in: .engine("app"), owner: "Wishes", about: "The present wish.")
+      .versioned(by: wishes)
+    let now = try await router.get(present)  // migrated by this read
+    #expect(now == Wish(product: "mat", cents: 4_050, currency: "USD"))
   }
 
   @Test func takingOver() async throws {
@@ -84,6 +99,7 @@ struct MigratingExamples {
     #expect(planned.taken == 1 && report.taken == 1)
     #expect(try await TypedStore(engine: engine).load(String.self, for: "userName") == "John")
   }
+
   @Test func olderKeys() async throws {
     var configuration = StorageConfiguration()
     configuration.isInMemory = true

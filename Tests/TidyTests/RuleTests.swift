@@ -113,6 +113,8 @@ struct FloorRuleTests {
           // Floor 0: systems
           .systemLibrary(name: "A", pkgConfig: "a"),
           floor("B", ["A"]),
+          .macro(
+            name: "M", swiftSettings: []),
           // Floor 1: more
           floor(
             "C",
@@ -121,7 +123,7 @@ struct FloorRuleTests {
           // Tests
           tool("Helper", ["A"]),
       """, at: "Package.swift")
-    #expect(listedTargets(manifest) == ["A": 0, "B": 0, "C": 1, "D": 1])
+    #expect(listedTargets(manifest) == ["A": 0, "B": 0, "M": 0, "C": 1, "D": 1])
   }
 
   @Test func floorsAreReadFromATable() {

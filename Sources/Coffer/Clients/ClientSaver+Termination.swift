@@ -14,7 +14,7 @@ extension ClientSaver {
     let collection = ClientCollection()
     for (id, client) in pendingClients {
       collection.done.enter()
-      Task.detached {
+      SavingTask.detached {
         if let save = try? await client.collect() {
           collection.saves.withLock { $0.append(PendingSave(id: id, client: client, save: save)) }
         }

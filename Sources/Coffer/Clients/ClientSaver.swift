@@ -12,6 +12,8 @@ final class ClientSaver: Sendable {
     var outOfTurn: Set<UInt64> = []
     /// The clients that are being restored or asked, which nobody else asks meanwhile.
     var asked: Set<UInt64> = []
+    /// The clients among them whose keys another writer has changed meanwhile: they are restored once they answer.
+    var changed: Set<UInt64> = []
     var isTimerRunning = false
     var nextID: UInt64 = 0
   }
@@ -63,7 +65,7 @@ final class ClientSaver: Sendable {
     do { try await inTurn { try await asking(id) { await client.restore() } } } catch let error as StorageError
       where error.code == .busy
     {
-      client.failed(error)  // Its restoration goes on.
+      client.isStillLoading(error)  // Its restoration goes on.
     } catch {
       // The caller has no client, so that its keys are free again.
       state.withLock { state in
@@ -106,9 +108,27 @@ final class ClientSaver: Sendable {
   func restore(after change: StoreChange) async {
     if case .commit(let commit) = change, commit.origin == store.origin { return }
     let clients = state.withLock { $0.clients }
-    for (id, client) in clients where client.isAffected(by: change) {
-      try? await inTurn { try await asking(id) { await client.restore() } }
+    for (id, client) in clients where client.isAffected(by: change) { await restoreAgain(id, client) }
+  }
+
+  private func restoreAgain(_ id: UInt64, _ client: any SavedClient) async {
+    try? await inTurn {
+      // What a client is doing may have read the store before the change.
+      let isAsked = state.withLock { state in
+        if state.asked.contains(id) { state.changed.insert(id) }
+        return state.asked.contains(id)
+      }
+      if !isAsked { try await asking(id) { await client.restore() } }
     }
+  }
+
+  /// Notes that a client has answered, and restores it if its keys were changed before.
+  private func answered(_ id: UInt64) {
+    let changed = state.withLock { state -> (any SavedClient)? in
+      state.asked.remove(id)
+      return state.changed.remove(id).flatMap { state.clients[$0] }
+    }
+    if let changed { Task.detached { [self] in await restoreAgain(id, changed) } }
   }
 
   /// Calls a client, without the task-local values of the caller, and waits for a limited time.
@@ -120,14 +140,14 @@ final class ClientSaver: Sendable {
       location: store.engine.description)
     guard state.withLock({ $0.asked.insert(id).inserted }) else { throw late }
     let (end, result) = (SharedOutcome(), Locked<R?>(nil))
-    Task.detached { [state] in
+    SavingTask.detached { [self] in
       let outcome: Result<Void, any Error>
       do {
         let value = try await body()
         result.withLock { $0 = value }
         outcome = .success(())
       } catch { outcome = .failure(error) }
-      state.withLock { _ = $0.asked.remove(id) }
+      answered(id)
       end.finish(outcome)
     }
     try await end.wait(patience, orThrow: late)
@@ -152,7 +172,7 @@ final class ClientSaver: Sendable {
   /// Runs `body` in a task without the task-local values of the caller: whatever the clients start in it must not
   /// depend on who happened to save or to be the first in the interval.
   private func withoutTaskLocals<R: Sendable>(_ body: @escaping @Sendable () async -> R) async -> R {
-    await Task.detached { await body() }.value
+    await SavingTask.detached { await body() }.value
   }
 
   private func saveInTurn() async -> StorageError? {

@@ -4,6 +4,11 @@ import CofferLocks
 ///
 /// The copies of a client share the value. It can be read and assigned on any thread, also in methods that do not
 /// mutate the client. Reading a value and assigning a result of it are two steps, which other threads may interrupt.
+///
+/// A value that is assigned before the client is restored replaces the stored one. A change of a part of the value,
+/// such as `client.settings.isBold = true`, is applied to the stored value once that is loaded: changed fields of
+/// structs and keys of dictionaries, and elements appended to arrays. Any other change in place before that, such as
+/// `count += 1`, is given up in favour of a stored value, and ``PersistedClient/lastError`` states it.
 @propertyWrapper
 public struct ClientState<Value: Sendable>: Sendable {
   private let cell: ClientCell<Value>
@@ -15,6 +20,13 @@ public struct ClientState<Value: Sendable>: Sendable {
   public var wrappedValue: Value {
     get { cell.value }
     nonmutating set { cell.set(newValue) }
+    nonmutating _modify {
+      var value = cell.value
+      let before = value
+      // Also if the caller's change throws, as an assignment would.
+      defer { cell.change(from: before, to: value) }
+      yield &value
+    }
   }
 }
 
@@ -37,6 +49,8 @@ protocol AnyClientCell: AnyObject, Sendable {
   func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool
   /// Records that the first `edits` edits are stored.
   func saved(_ edits: UInt64)
+  /// Records that the stored value was restored, or that there is none.
+  func loaded()
 }
 
 /// One call of `restoreState()` by a session: assignments to the properties of its client are no edits.
@@ -49,6 +63,7 @@ final class ClientRestoration: Sendable {
   let persistence: ClientPersistence
   private let cells: Set<ObjectIdentifier>
   private let hasReturned = Locked(false)
+  private let hasGivenUp = Locked(false)
   /// The errors of the keys whose last load has failed, whether or not the client has handled them.
   private let failed = Locked<[StoreKey: any Error]>([:])
 
@@ -62,14 +77,20 @@ final class ClientRestoration: Sendable {
   /// Notes the end of a load; a client may try another type, or once more.
   func loaded(_ key: StoreKey, _ error: (any Error)?) { failed.withLock { $0[key] = error } }
   var failure: (any Error)? { failed.withLock { failed in failed.min { $0.key < $1.key }?.value } }
+  /// Whether a change in place could not be applied to a stored value.
+  var gaveUpChange: Bool { hasGivenUp.withLock { $0 } }
+  func giveUpChange() { hasGivenUp.withLock { $0 = true } }
   func restores(_ cell: any AnyClientCell) -> Bool { cells.contains(ObjectIdentifier(cell)) && isOpen }
 }
 
 final class ClientCell<Value: Sendable>: AnyClientCell {
-  private struct State {
+  fileprivate struct State {
     var value: Value
     var edits: UInt64 = 0
     var saved: UInt64 = 0
+    /// The value before the first change in place, if it is not restored yet and was not assigned as a whole.
+    var original: Value?
+    var isLoaded = false
     var onEdit: (@Sendable () -> Void)?
   }
 
@@ -83,17 +104,32 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
 
   /// Assigns a value. A restored value does not replace an edit that is not saved yet.
   func set(_ value: Value) {
-    let isRestored = ClientRestoration.current?.restores(self) ?? false
-    let onEdit = state.withLock { state -> (@Sendable () -> Void)? in
-      if isRestored {
-        if state.edits == state.saved { state.value = value }
-        return nil
-      }
-      state.value = value
-      state.edits += 1
-      return state.onEdit
+    if let restoration = ClientRestoration.current, restoration.restores(self) {
+      if !state.withLock({ $0.restore(value) }) { restoration.giveUpChange() }
+      return
+    }
+    let onEdit = state.withLock { state in
+      state.original = nil
+      return state.edit(value)
     }
     onEdit?()
+  }
+
+  /// Changes a part of the value. Before the value is restored, the change is later applied to the stored value.
+  func change(from before: Value, to value: Value) {
+    if ClientRestoration.current?.restores(self) == true { return set(value) }
+    let onEdit = state.withLock { state in
+      if !state.isLoaded, state.edits == state.saved { state.original = before }
+      return state.edit(value)
+    }
+    onEdit?()
+  }
+
+  func loaded() {
+    state.withLock { state in
+      state.isLoaded = true
+      state.original = nil
+    }
   }
 
   func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool {
@@ -105,6 +141,32 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
 
   func saved(_ edits: UInt64) {
     state.withLock { $0.saved = max($0.saved, edits) }
+  }
+}
+
+extension ClientCell.State {
+  fileprivate mutating func edit(_ value: Value) -> (@Sendable () -> Void)? {
+    self.value = value
+    edits += 1
+    return onEdit
+  }
+
+  /// Assigns a stored value, with the changes in place that were made before.
+  /// - Returns: `false` if such a change was given up.
+  fileprivate mutating func restore(_ stored: Value) -> Bool {
+    guard edits > saved else {
+      value = stored
+      return true
+    }
+    // An edit that is not saved yet replaces what is stored.
+    guard let original else { return true }
+    self.original = nil
+    if let merged = MergedValue.merging(stored, from: original, to: value) {
+      value = merged
+      return true
+    }
+    (value, saved) = (stored, edits)
+    return false
   }
 }
 

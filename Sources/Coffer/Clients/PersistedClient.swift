@@ -37,7 +37,8 @@ public final class PersistedClient<C: Persistable>: Sendable {
 
   /// The progress of loading the client.
   public var state: ClientLoadState { status.withLock { $0.load } }
-  /// The error of the last save, whose edits are still pending; `nil` after a save that has succeeded.
+  /// The error of the last save, whose edits are still pending; `nil` after a save that has succeeded. `notLoaded` if
+  /// a change in place was made before the client was restored, and could not be applied to the stored value.
   public var lastError: StorageError? { status.withLock { $0.lastError } }
 }
 
@@ -50,6 +51,8 @@ protocol SavedClient: Sendable {
   /// - Throws: The error of the load, if the client is not loaded, and any error of `persistState()`.
   func collect() async throws -> ClientSave
   func failed(_ error: StorageError)
+  /// Notes that the restoration takes longer than the session waits, unless it has ended meanwhile.
+  func isStillLoading(_ error: StorageError)
   func saved(_ save: ClientSave) async
   /// Notes that a save was written besides one that may still write older values.
   func wroteOutOfTurn(_ save: ClientSave) async
@@ -76,8 +79,14 @@ extension PersistedClient: SavedClient {
       restoration.close()
       // A client that uses its default instead must not replace with it what could not be read.
       if let failure = restoration.failure { throw failure }
+      for cell in cells { cell.loaded() }
       await noteWhatIsUnchanged()
-      status.withLock { $0.load = .loaded }
+      status.withLock { status in
+        // What was stated meanwhile is that it has not been restored yet.
+        if case .loading = status.load { status.lastError = nil }
+        status.load = .loaded
+        if restoration.gaveUpChange { status.lastError = .changeGivenUp(persistence.prefix) }
+      }
     } catch {
       let error = StoredError.storage(error)
       status.withLock { $0.load = .failed(error) }
@@ -105,6 +114,12 @@ extension PersistedClient: SavedClient {
 
   func failed(_ error: StorageError) { status.withLock { $0.lastError = error } }
 
+  func isStillLoading(_ error: StorageError) {
+    status.withLock { status in
+      if case .loading = status.load { status.lastError = error }
+    }
+  }
+
   func wroteOutOfTurn(_ save: ClientSave) async { await persistence.forget(save.changes) }
 
   func saved(_ save: ClientSave) async {
@@ -112,4 +127,20 @@ extension PersistedClient: SavedClient {
     for (cell, edits) in zip(cells, save.edits) { cell.saved(edits) }
     status.withLock { $0.lastError = nil }
   }
+}
+
+extension StorageError {
+  fileprivate static func changeGivenUp(_ prefix: String) -> StorageError {
+    let client = prefix.isEmpty ? "A client" : "The client '\(prefix.escapingControlCharacters)'"
+    return StorageError(
+      .notLoaded,
+      "\(client) was changed in place before it was restored, and the change could not be applied to the stored value.",
+      advice: "The stored value is kept, and the change is lost. Change values in place after start(prefix:_:) has "
+        + "returned, or assign the whole value.")
+  }
+}
+
+extension StorageError.Code {
+  /// A value was changed in place before it was loaded, and the change could not be applied to the stored value.
+  public static let notLoaded = Self("notLoaded")
 }

@@ -139,18 +139,22 @@ final class ProcessTermination: Sendable {
       (state.savers.filter(\.hasPendingEdits), state.buffers.compactMap(\.buffer).filter(\.hasPendingWrites))
     }
     guard !savers.isEmpty || !buffers.isEmpty else { return }
+    SavingTask.atTermination { save(savers, buffers) }
+  }
+
+  private func save(_ savers: [ClientSaver], _ buffers: [WriteBuffer]) {
     let done = DispatchGroup()
     let failures = Locked<[StorageError]>([])
     for buffer in buffers {
       done.enter()
-      Task.detached {
+      SavingTask.detached {
         do { try await buffer.flush() } catch { failures.withLock { $0.append(StoredError.storage(error)) } }
         done.leave()
       }
     }
     for saver in savers {
       done.enter()
-      Task.detached {
+      SavingTask.detached {
         do { try await saver.save() } catch { failures.withLock { $0.append(StoredError.storage(error)) } }
         done.leave()
       }
@@ -174,7 +178,7 @@ final class ProcessTermination: Sendable {
     for (saver, collection) in collecting {
       _ = collection.done.wait(timeout: limit)
       written.enter()
-      Task.detached {
+      SavingTask.detached {
         await saver.write(collection)
         written.leave()
       }

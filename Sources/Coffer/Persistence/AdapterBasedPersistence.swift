@@ -77,10 +77,13 @@ public actor AdapterBasedPersistence: PersistenceCapability {
 
   /// Makes earlier writes survive power loss and drops the cached values. The engine stays open, since it may be
   /// shared; close it separately.
-  public func deactivate() async {
-    try? await store.flush()  // What could not be committed stays pending.
-    try? await store.engine.flush()  // Not throwing: after a failed sync the engine refuses further writes.
-    store.dropCache()
+  /// - Throws: `StorageError`: writes are not committed, in which case they are still pending, or may not survive power
+  ///   loss. The cached values are dropped nevertheless.
+  public func deactivate() async throws {
+    defer { store.dropCache() }
+    try await store.flush()
+    // Closing an engine has made its commits survive power loss.
+    do { try await store.engine.flush() } catch let error as StorageError where error.code == .closed {}
   }
 
   /// Stores a value, replacing any existing one. It survives power loss where the engine can promise that.

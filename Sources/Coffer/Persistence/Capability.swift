@@ -5,6 +5,8 @@ public protocol Capability: Actor {
   /// Prepares the capability for use. Idempotent.
   /// - Throws: Any error that prevents its use.
   func activate() async throws
-  /// Ends the use of the capability and releases its resources. It can be activated again.
-  func deactivate() async
+  /// Ends the use of the capability and releases its resources. It can be activated again. A method that does not throw
+  /// conforms too.
+  /// - Throws: Any error that means loss, such as that of pending writes that could not be stored.
+  func deactivate() async throws
 }

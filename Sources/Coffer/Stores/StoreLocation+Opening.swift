@@ -107,10 +107,10 @@ extension StoreOptions {
   }
 
   fileprivate func scheme(_ name: String) throws -> StoreScheme {
-    guard let scheme = schemes.first(where: { $0.name == name }) else {
+    guard let scheme = StoreScheme.named(name, in: schemes) else {
       throw StorageError.invalidLocation(
         "No scheme is registered for '\(name.escapingControlCharacters):'.",
-        advice: "Add its StoreScheme to StoreOptions.schemes.")
+        advice: "Register it, or add its StoreScheme to StoreOptions.schemes.")
     }
     return scheme
   }

@@ -7,7 +7,7 @@ extension StoreLocation {
   /// In the names of a `keychain:` location, `%40` stands for `@`, `%2B` for `+` and `%25` for `%`.
   /// - Parameters:
   ///   - text: the text form of the location.
-  ///   - schemes: schemes to accept in addition to those of this library.
+  ///   - schemes: schemes to accept in addition to those of this library and to registered ones (`EngineScheme`).
   /// - Throws: `StorageError` with code `invalidLocation`, whose message states the mistake.
   public init(_ text: String, schemes: [StoreScheme] = []) throws {
     let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
@@ -27,7 +27,7 @@ extension StoreLocation {
     case "keychain": self = try Self.keychain(address)
     case "encrypted": self = .encrypted(try StoreLocation(address, schemes: schemes))
     default:
-      guard let other = schemes.first(where: { $0.name == scheme }) else {
+      guard let other = StoreScheme.named(scheme, in: schemes) else {
         throw Self.unknown(String(scheme), schemes)
       }
       self = .other(scheme: other.name, address: address)
@@ -41,7 +41,7 @@ extension StoreLocation {
     for name in kinds.dropFirst().map({ String($0.form.prefix { $0 != ":" }) }) where !known.contains(name) {
       known.append(name)
     }
-    known += schemes.map(\.name)
+    known += StoreScheme.all(schemes).map(\.name)
     let name = scheme.count > 20 ? scheme.prefix(20) + "…" : scheme
     return .invalidLocation(
       "'\(name):' is not a kind of store; known kinds are \(known.map { $0 + ":" }.joined(separator: ", ")).",

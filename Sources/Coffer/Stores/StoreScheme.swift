@@ -62,3 +62,25 @@ public struct StoreScheme: Sendable {
       location: location)
   }
 }
+
+extension StoreScheme {
+  /// Returns the scheme with a name: one of those given, or a registered one.
+  static func named(_ name: some StringProtocol, in schemes: [StoreScheme]) -> StoreScheme? {
+    all(schemes).first { $0.name == name }
+  }
+
+  /// The given schemes and the registered ones.
+  static func all(_ schemes: [StoreScheme]) -> [StoreScheme] { schemes + EngineScheme.registered.map(StoreScheme.init) }
+
+  private init(_ scheme: EngineScheme) {
+    self.init(scheme.name, form: scheme.form, meaning: scheme.meaning, check: scheme.check, exists: scheme.exists) {
+      address, options in
+      let database = options.database
+      return try await scheme.open(
+        address,
+        EngineOptions(
+          createsIfMissing: options.createsIfMissing, access: options.access, clock: database.clock,
+          events: options.events, onDamage: database.onDamage))
+    }
+  }
+}

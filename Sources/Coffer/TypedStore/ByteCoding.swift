@@ -7,6 +7,24 @@ package struct ByteCoding: Sendable {
   let holdsPropertyLists: Bool
   /// The schemas of values by key; `nil` if none is declared.
   let schema: StoreSchema?
+  /// Whether the codec also encodes `Data` and `String`, which are stored as they are otherwise.
+  private var encodesAllTypes = false
+
+  /// Returns the coding of values in the form of a router's serializer.
+  /// - Parameters:
+  ///   - codec: the codec of all types; `nil` for `Data` and `String` as they are.
+  ///   - isNative: whether preferences have values of their property list types.
+  func serialized(by codec: (any StoreCodec)?, isNative: Bool) -> ByteCoding {
+    var coding = ByteCoding(
+      codec: codec ?? self.codec, location: location, holdsPropertyLists: holdsPropertyLists && isNative)
+    coding.encodesAllTypes = codec != nil
+    return coding
+  }
+
+  private init(codec: any StoreCodec, location: String, holdsPropertyLists: Bool) {
+    (self.codec, self.location, self.holdsPropertyLists) = (codec, location, holdsPropertyLists)
+    schema = nil
+  }
 
   init(codec: any StoreCodec, engine: any StorageEngine, schema: StoreSchema? = nil) {
     self.codec = codec
@@ -57,7 +75,7 @@ package struct ByteCoding: Sendable {
     } catch {
       throw Self.decodingFailed(type, error, location: location, key: key)
     }
-    if type != Data.self, let value = encoded.preference(type) { return value }
+    if type != Data.self || encodesAllTypes, let value = encoded.preference(type) { return value }
     return try decode(type, from: encoded.data, for: key)
   }
 
@@ -88,8 +106,8 @@ package struct ByteCoding: Sendable {
   }
 
   func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
-    if type == Data.self, let raw = data as? T { return raw }
-    if type == String.self {
+    if !encodesAllTypes, type == Data.self, let raw = data as? T { return raw }
+    if !encodesAllTypes, type == String.self {
       // Decoding repairs invalid UTF-8, which changes the bytes.
       let text = String(decoding: data, as: UTF8.self)
       guard Data(text.utf8) == data, let value = text as? T else {

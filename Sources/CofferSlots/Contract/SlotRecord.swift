@@ -1,4 +1,5 @@
 package import CofferCore
+import CofferEncoding
 import CofferSQLite
 package import Foundation
 
@@ -36,7 +37,7 @@ package struct SlotRecord: Hashable, Sendable {
   }
 
   init(id: SlotID, key: StoreKey, content: SlotContent) {
-    let checksum = CofferSQLite.checksum(key, content.data)
+    let checksum = CofferEncoding.checksum(key, content.data)
     self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
   }
 
@@ -45,7 +46,7 @@ package struct SlotRecord: Hashable, Sendable {
 
   /// Whether the recorded checksum and size match these bytes.
   func describes(_ key: StoreKey, _ data: Data) -> Bool {
-    data.count == size && CofferSQLite.checksum(key, data) == checksum
+    data.count == size && CofferEncoding.checksum(key, data) == checksum
   }
 
   /// Returns a copy of the record with another loss.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferEncoding
 import CofferFileSystem
 import CofferSQLite
 import Foundation

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferEncoding
 import CofferSQLite
 import Foundation
 

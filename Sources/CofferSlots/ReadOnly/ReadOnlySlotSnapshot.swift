@@ -156,7 +156,8 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
     }
-    return try reader.value(key, at: SlotHandle.Recorded(revision: record.revision, record: known))
+    return try reader.value(
+      key, at: SlotHandle.Recorded(revision: record.revision, record: known.read(by: reader.policy)))
   }
 
   /// Reads from the store, on a dispatch queue if reads can block.

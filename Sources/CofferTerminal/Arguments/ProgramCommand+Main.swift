@@ -28,6 +28,8 @@ extension ProgramCommand {
   /// From then on the process ignores `SIGPIPE`. Closed standard streams are opened on `/dev/null`, so that no other
   /// file is assigned their descriptors.
   ///
+  /// The arguments `help --man` print the ``ManualPage``.
+  ///
   /// - Parameter perform: performs the command of an invocation and returns the status to exit with.
   public static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
     signal(SIGPIPE, SIG_IGN)  // `write` reports a closed pipe as EPIPE instead of the signal ending the process.
@@ -52,6 +54,7 @@ extension ProgramCommand {
         try output.flush()
         return .usage
       }
+      if arguments == [Argument(help.rawValue), Argument("--man")] { return try printManual() }
       return try await perform(Invocation(parsing: arguments))
     } catch is OutputClosed {
       return .ok
@@ -60,6 +63,14 @@ extension ProgramCommand {
       report(error, asJSON: arguments.prefix { $0 != Argument("--") }.contains(Argument(Option.json.name)))
       return error.status
     }
+  }
+
+  /// Prints the manual page, for packages. It is no option, since nobody else needs it.
+  private static func printManual() throws -> ExitStatus {
+    let output = Output.standard
+    try output.write(ManualPage<Self>(environment: { getenv($0).map { String(cString: $0) } }).source)
+    try output.flush()
+    return .ok
   }
 
   /// Prints an error on standard error, as one line that is wrapped to the terminal.

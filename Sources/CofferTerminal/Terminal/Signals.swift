@@ -12,8 +12,8 @@ import Foundation
 /// When it is deallocated, the previous actions of the signals are restored. Instances can be nested; the handler of
 /// each is called. ``interruptible(_:)`` is sufficient for most commands.
 public final class Signals {
-  private var before: [(number: Int32, action: sig_t?)] = []
-  private var sources: [any DispatchSourceSignal] = []
+  private let numbers: [Int32]
+  private let identifier: Int
 
   /// Installs a handler for signals.
   ///
@@ -21,19 +21,11 @@ public final class Signals {
   ///   - numbers: the signals, such as `SIGINT`.
   ///   - handler: called on a global queue for each signal. Signals in quick succession may be combined into one call.
   public init(_ numbers: [Int32], _ handler: @escaping @Sendable () -> Void) {
-    for number in numbers {
-      before.append((number, signal(number, SIG_IGN)))
-      let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-      source.setEventHandler(handler: handler)
-      source.activate()
-      sources.append(source)
-    }
+    self.numbers = numbers
+    identifier = SignalSources.add(numbers, handler)
   }
 
-  deinit {
-    for source in sources { source.cancel() }
-    for (number, action) in before.reversed() { signal(number, action) }
-  }
+  deinit { SignalSources.remove(numbers, identifier) }
 }
 
 /// Runs `body` as a task that Ctrl-C and SIGTERM cancel, so that it can end in an orderly way.

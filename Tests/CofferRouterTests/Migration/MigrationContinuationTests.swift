@@ -6,6 +6,8 @@ import Testing
 
 /// What an interrupted, forced, slow or merely examined migration does.
 @Suite(.timeLimit(.minutes(5))) struct MigrationContinuationTests {
+  private struct Catalog: StorageKeyCatalog { let allKeys: [AnyStorageKey] }
+
   private let first = plain("first", String.self, in: .engine("a"))
   private let last = plain("last", String.self, in: .engine("b"))
   private let failure = StorageError(.diskFull, "No space is left.", advice: "Remove files.")
@@ -65,6 +67,47 @@ import Testing
     #expect(try await router().get(last) == "Kim", "it belongs to nobody's new value")
   }
 
+  @Test("An interrupted migration is continued under another name, and by one that was written anew")
+  func renamed() async throws {
+    for (store, failing) in [(stores.a, 1), (stores.b, 1), (stores.new, 2)] {
+      let router = router()
+      try await router.remove(plain("name", String.self, in: .engine("new")))
+      try await router.set("Ann", for: first)
+      try await router.set("Lee", for: last)
+      store.inject(.fail(failure), into: .commit, at: failing)
+      await expectError(.diskFull) { _ = try await self.router().forceMigration(for: name) }
+      store.removeFaults()
+      let renamed = plain("name", String.self, in: .engine("new")).migrating { [first, last] key in
+        AnyStorageMigration(
+          AppVersionConditionalMigration(
+            destinationKey: key, minAppVersion: "9.0",
+            fallbackMigration: AnyStorageMigration(
+              DefaultAggregatingMigration(destinationKey: key, sourceKeys: [.key(last), .key(first)]) { values in
+                "\(values.count) anew"
+              })))
+      }
+      let comment = Comment(rawValue: "failing commit \(failing)")
+      #expect(try await self.router().get(renamed) == "Ann Lee", comment)
+      for key in [first, last] { #expect(try await !router.exists(key), comment) }
+      let judge = self.router()
+      try await judge.registerCatalog(Catalog(allKeys: [.key(renamed)]))
+      #expect(try await judge.migrationHistory().allSatisfy { !$0.isInterrupted && $0.outcome == .migrated }, comment)
+    }
+  }
+
+  @Test("An interrupted migration from other keys is left alone")
+  func others() async throws {
+    try await router().set("Ann", for: first)
+    try await router().set("Lee", for: last)
+    stores.b.inject(.fail(failure), into: .commit, at: 1)
+    await expectError(.diskFull) { _ = try await router().get(name) }
+    stores.b.removeFaults()
+    #expect(try await router().get(moved("name", in: .engine("new"), from: first)) == "Ann Lee")
+    #expect(try await router().get(last) == "Lee")
+    #expect(try await router().get(name) == "Ann Lee")
+    #expect(try await !router().exists(last))
+  }
+
   @Test("Two domains that lead to one store do not make a key its own older one")
   func oneStore() async throws {
     let engine = MemoryEngine()
@@ -122,7 +165,6 @@ import Testing
   func dryRun() async throws {
     let second = moved("second", in: .engine("b"), from: first)
     let third = moved("third", in: .engine("new"), from: second)
-    struct Catalog: StorageKeyCatalog { let allKeys: [AnyStorageKey] }
     let router = router()
     try await self.router().set("a", for: first)
     try await router.registerCatalog(Catalog(allKeys: [.key(third)]))

@@ -1,5 +1,6 @@
 import CofferLocks
 import CofferTestSupport
+import CofferTestTraits
 import CofferTesting
 import Foundation
 import Testing
@@ -134,16 +135,23 @@ import Testing
     trigger.close()
   }
 
-  /// The kernel's trigger is the same for memory and processors; only a lack of processors can be caused by a test.
+  /// Memory is scarce only for the helper, in a control group of its own, which takes the rights of root. Elsewhere the
+  /// trigger is that of the processors, which is the same code of the kernel.
   @Test func theTriggerOfTheKernelFires() async throws {
-    guard let trigger = PressureTrigger.open(["/proc/pressure/cpu"]) else { return }  // This kernel refuses it.
+    let directory = try TemporaryDirectory()
+    let group = MemoryGroup(megabytes: 8)
+    guard let trigger = PressureTrigger.open([group == nil ? "/proc/pressure/cpu" : "/proc/pressure/memory"]) else {
+      return  // This kernel refuses it.
+    }
     let pressure = MemoryPressure()
     let store = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure))
     try await store.save(1, for: "k")
     trigger.watch { pressure.report() }
     let isDone = Locked(false)
     defer { isDone.withLock { $0 = true } }
-    for _ in 0..<3 * ProcessInfo.processInfo.activeProcessorCount {
+    let helper = try group.map { try HelperProcess(["stall", $0.processes, directory.path("data")]) }
+    defer { withExtendedLifetime(group) { helper?.kill() } }
+    for _ in 0..<(group == nil ? 3 * ProcessInfo.processInfo.activeProcessorCount : 0) {
       Thread.detachNewThread { while !isDone.withLock({ $0 }) {} }
     }
     try await waitUntil("the cache is emptied") { store.cached(Int.self, for: "k") == nil }
@@ -154,5 +162,33 @@ import Testing
     hits: Int = 0, misses: Int = 0, evictions: Int = 0, bytes: Int = 0, count: Int = 0
   ) -> CacheStatistics {
     CacheStatistics(hits: hits, misses: misses, evictions: evictions, bytes: bytes, count: count)
+  }
+}
+
+/// A control group with little memory, which exists as long as this object.
+private final class MemoryGroup {
+  private let path: String
+  /// The file into which a process writes its number to belong to the group.
+  var processes: String { path + "/cgroup.procs" }
+
+  /// Returns `nil` where no group can be created.
+  init?(megabytes: Int) {
+    let name = "coffer-test-\(ProcessInfo.processInfo.processIdentifier)"
+    let kinds = [("/sys/fs/cgroup/memory/", "/memory.limit_in_bytes"), ("/sys/fs/cgroup/", "/memory.max")]
+    for (root, limit) in kinds where mkdir(root + name, 0o755) == 0 {
+      let file = fopen(root + name + limit, "r+")
+      let isLimited = file.map { fputs("\(megabytes << 20)", $0) >= 0 && fclose($0) == 0 } ?? false
+      if isLimited {
+        path = root + name
+        return
+      }
+      rmdir(root + name)
+    }
+    return nil
+  }
+
+  /// The group can be removed once the process, which was killed, is gone.
+  deinit {
+    for _ in 0..<1_000 where rmdir(path) != 0 && errno == EBUSY { usleep(10_000) }
   }
 }

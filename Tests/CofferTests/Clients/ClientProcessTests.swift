@@ -45,6 +45,17 @@ private struct NumberClient: Persistable {
     #expect(try await number(in: path) == 7)
   }
 
+  /// `exit` in a task blocks the only thread of the pool; the helper, in a task, waits for nothing else.
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/taskset")), arguments: ["exit", "back"])
+  func nothingIsLostByAnExitInATaskOnOneProcessor(mode: String) async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("clients.db")
+    let helper = try HelperProcess(["client", path, mode, "3600"], by: ["/usr/bin/taskset", "-c", "0"])
+    #expect(try helper.line() == "edited")
+    #expect(helper.wait() == 0)
+    #expect(try await number(in: path) == 7)
+  }
+
   /// A forked child has the handlers of its parent, but not the thread that saves.
   @Test func aForkedChildEndsBySignalsAndItsParentGoesOn() async throws {
     let directory = try TemporaryDirectory()

@@ -53,7 +53,7 @@ private actor DictionaryPersistence: PersistenceCapability {
     #expect(await !persistence.exists(key: "a"))
     try await persistence.migrate(from: "1", to: "1")
     await #expect(throws: StorageError.self) { try await persistence.migrate(from: "1", to: "2") }
-    await persistence.deactivate()
+    try await persistence.deactivate()
   }
 
   @Test func variablesBecomeAnyCodable() throws {

@@ -66,6 +66,44 @@ import Testing
     }
   }
 
+  @Test func aVersionThatKeepsNoneRemovesThoseOfEarlierOnes() async throws {
+    try await withMigrated("memory") { engine, _ in
+      let later = try Styles.version3(engine, keep: .never)
+      try await later.delete("style")
+      try await later.save(Style3(title: "a", sizes: []), for: "styles/a")
+      #expect(try await engine.keptForms().map(\.key) == ["styles/b.coffer-old-form"])
+    }
+    let engine = MemoryEngine()
+    try await TypedStore(engine: engine).save(Style1(name: "s"), for: "style")
+    #expect(try await Styles.version2(engine).load(Style2.self, for: "style") == Style2(name: "s", size: 12))
+    #expect(try await engine.keptForms().count == 1)
+    let later = try Styles.version3(engine, keep: .never)
+    #expect(try await later.load(Style3.self, for: "style") == Style3(title: "s", sizes: [12]))
+    #expect(try await engine.keptForms().isEmpty)
+  }
+
+  @Test func aDamagedFormHoldsNoOtherBack() async throws {
+    try await withMigrated("memory") { engine, store in
+      try await engine.commit(
+        WriteBatch([.put("style.coffer-old-form", Data(repeating: 7, count: 40))]), from: StoreOrigin())
+      let error = await #expect(throws: StorageError.self) { try await store.rollback(prefix: nil) }
+      #expect(error?.code == .damaged, "\(String(describing: error))")
+      let old = TypedStore(engine: engine)
+      for key: StoreKey in ["styles/a", "styles/b"] {
+        #expect(try await old.load(Style1.self, for: key) == Style1(name: key.string))
+      }
+    }
+  }
+
+  @Test func aValueWhoseOldFormHasNoRoomIsMigratedWithoutOne() async throws {
+    let engine = MemoryEngine(maximumValueSize: 200)
+    let name = String(repeating: "n", count: 169)
+    try await TypedStore(engine: engine).save(Style1(name: name), for: "style")
+    let store = try Styles.version2(engine)
+    #expect(try await store.load(Style2.self, for: "style") == Style2(name: name, size: 12))
+    #expect(try await engine.keptForms().isEmpty)
+  }
+
   @Test(arguments: kinds)
   func removingAndClearingTakesThemAlong(kind: String) async throws {
     try await withMigrated(kind) { engine, store in

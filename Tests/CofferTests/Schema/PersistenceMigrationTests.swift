@@ -7,7 +7,7 @@ import Testing
 @Suite struct PersistenceMigrationTests {
   let engine = MemoryEngine()
 
-  private func persistence<Value>(_ schema: ValueSchema<Value>) throws -> AdapterBasedPersistence {
+  private func persistence<Value: Codable>(_ schema: ValueSchema<Value>) throws -> AdapterBasedPersistence {
     var schemas = StoreSchema()
     try schemas.declare(prefix: "styles/", schema)
     return try AdapterBasedPersistence(engine: engine, schema: schemas)

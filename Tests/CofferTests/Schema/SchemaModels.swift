@@ -17,7 +17,7 @@ enum Styles {
   static let first = MigrationStep(from: 1, to: 2) { (old: Style1) in Style2(name: old.name, size: 12) }
   static let second = MigrationStep(from: 2, to: 3) { (old: Style2) in Style3(title: old.name, sizes: [old.size]) }
 
-  static func store<Value>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
+  static func store<Value: Codable>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
     var schemas = StoreSchema()
     try schemas.declare("style", schema)
     try schemas.declare(prefix: "styles/", schema)

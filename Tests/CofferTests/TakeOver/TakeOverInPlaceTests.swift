@@ -127,20 +127,28 @@ struct TakeOverInPlaceTests {
 
   @Test("A file in the form of another program that appears in a store is no value, until it is taken or replaced")
   func laterFiles() async throws {
-    let store = try await open()
-    try await store.save("light", for: "theme")
+    let first = try await open()
+    try await first.save("light", for: "theme")
     try Data("plain edit".utf8).write(to: URL(fileURLWithPath: path + "/name"))
-    #expect(try await store.load(String.self, for: "name") == "plain edit")
+    #expect(try await first.load(String.self, for: "name") == "plain edit")
     try legacy("objects")
     // The edit is noticed within moments; until then, a cached value may be returned.
     let deadline = ContinuousClock.now + .seconds(60)
-    while (try? await store.load(String.self, for: "theme")) != nil { try #require(ContinuousClock.now < deadline) }
+    while (try? await first.load(String.self, for: "theme")) != nil { try #require(ContinuousClock.now < deadline) }
     for _ in 0..<2 {
-      let error = await #expect(throws: StorageError.self) { _ = try await store.load(String.self, for: "theme") }
+      let error = await #expect(throws: StorageError.self) { _ = try await first.load(String.self, for: "theme") }
       #expect(error?.code == .foreignFormat && error?.key == "theme", "\(String(describing: error))")
-      let vault = EngineVaultService(engine: store.engine)
+      let vault = EngineVaultService(engine: first.engine)
       await #expect(throws: (any Error).self) { _ = try await vault.loadData(forKey: "theme") }
     }
+    // An application that declares such files to be values reads their bytes, and refuses them again without that.
+    try await first.engine.close()
+    let ignoring = try await open(.ignore)
+    let wrapped = try #require(try await ignoring.engine.entry("theme"))
+    #expect(try await ignoring.load(Data.self, for: "theme") == wrapped.value && !wrapped.value.isEmpty)
+    try await ignoring.engine.close()
+    let store = try await open()
+    await #expect(throws: StorageError.self) { _ = try await store.load(String.self, for: "theme") }
     try await store.save("own", for: "user_profile")
     let report = try await takeOver(store, .storedJSON)
     #expect(report.taken == 1 && report.isComplete)

@@ -13,7 +13,7 @@ func listedTargets(_ manifest: SourceFile) -> [String: Int] {
   for part in text.components(separatedBy: "    // Floor ").dropFirst() {
     guard let floor = Int(part.prefix { $0.isNumber }) else { continue }
     let targets = part.components(separatedBy: "    // Tests")[0]
-    for match in targets.matches(of: /(?:floor|tool|systemLibrary)\(\s*(?:name: )?"(\w+)"/) {
+    for match in targets.matches(of: /(?:floor|tool|systemLibrary|macro)\(\s*(?:name: )?"(\w+)"/) {
       found[String(match.output.1)] = floor
     }
   }

@@ -37,8 +37,11 @@ private func withoutOtherMeanings(_ line: String, code: String) -> String {
     .replacing(/(?:in|into|out of)[ -](?:(?:its|their|the) )?places?|(?:takes?|took|taking) (?:the )?place/, with: "")
     .replacing(/[iI]nPlace|decimal places?|placeholder/, with: "")
     .replacing(/home director(?:y|ies)|home market|(?:walk|from|cd) home|home page|home {8}/, with: "")
-    .replacing(/[\/~.]home|home\/|"home"|XDG\w+|Backend error/, with: "")
-  for name in ["HomeMarket", "registeredHome", "noHome", "NoHome", "setHome", "doctorsHome", "backendError"] {
+    .replacing(/[\/~.]home|home\/|"home"|XDG\w+|Backend error|pg_\w*backend\w*|PQbackendPID/, with: "")
+  for name in [
+    "HomeMarket", "registeredHome", "noHome", "NoHome", "setHome", "doctorsHome", "ProtectHome",
+    "backendError",
+  ] {
     line = line.replacing(name, with: "")
   }
   // In code a `home` is a directory: stores have other names there.

@@ -10,6 +10,21 @@ public struct KeyMapping: Sendable {
     let old, new: [UInt8]
     let star: Int?
     let newStar: Int?
+
+    func matches(_ name: [UInt8]) -> Bool {
+      guard let star else { return name == old }
+      let (head, tail) = (old[..<star], old[(star + 1)...])
+      return name.count >= head.count + tail.count && name.starts(with: head) && name.suffix(tail.count) == tail
+    }
+  }
+
+  /// A rule that matches no name of a source.
+  struct Unmatched: Sendable {
+    /// The old name or pattern.
+    let name: String
+    /// What the keys of its values begin with; the key itself for a rule without pattern.
+    let key: String
+    let isPattern: Bool
   }
 
   /// The mapping that keeps every name.
@@ -60,16 +75,34 @@ public struct KeyMapping: Sendable {
     let bytes = Array(name.utf8)
     if let rule = rules.first(where: { $0.star == nil && $0.old == bytes }) { return try Self.key(rule.new) }
     for rule in rules {
-      guard let star = rule.star else { continue }
-      let (head, tail) = (rule.old[..<star], rule.old[(star + 1)...])
-      guard bytes.count >= head.count + tail.count, bytes.starts(with: head), bytes.suffix(tail.count) == tail
-      else { continue }
+      guard let star = rule.star, rule.matches(bytes) else { continue }
       guard let newStar = rule.newStar else { return try Self.key(rule.new) }
-      let middle = bytes[head.count..<(bytes.count - tail.count)]
+      let middle = bytes[star..<(bytes.count - (rule.old.count - star - 1))]
       return try Self.key(rule.new[..<newStar] + middle + rule.new[(newStar + 1)...])
     }
     guard takesOthers else { return nil }
     return try convertsSnakeCase ? Self.key(Self.camelCase(bytes)) : StoreKey(name)
+  }
+
+  /// Returns the rules that match none of the names, whether or not another rule has precedence.
+  func unmatched(by names: some Sequence<String>) -> [Unmatched] {
+    var exact: [[UInt8]: Int] = [:]
+    var patterns: [Int] = []
+    for (index, rule) in rules.enumerated() {
+      if rule.star == nil { exact[rule.old] = index } else { patterns.append(index) }
+    }
+    for name in names where !exact.isEmpty || !patterns.isEmpty {
+      let bytes = Array(name.utf8)
+      exact[bytes] = nil
+      patterns.removeAll { rules[$0].matches(bytes) }
+    }
+    return (exact.values + patterns).sorted().map { index in
+      let rule = rules[index]
+      return Unmatched(
+        name: String(decoding: rule.old, as: UTF8.self),
+        key: String(decoding: rule.new[..<(rule.newStar ?? rule.new.count)], as: UTF8.self),
+        isPattern: rule.newStar != nil)
+    }
   }
 
   /// Returns a name in which each letter after underscores is in upper case, without these.

@@ -15,13 +15,13 @@ public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
 }
 
 /// A value that was taken from an origin and decoded.
-struct LegacyValue: Sendable {
-  var data: Data
-  var attributes: ValueAttributes = .none
+package struct LegacyValue: Sendable {
+  package var data: Data
+  package var attributes: ValueAttributes = .none
 }
 
 /// The reason why a value of an origin cannot be read, as a lower-case clause without any byte of it.
-struct LegacyFailure: Error {
+package struct LegacyFailure: Error {
   let reason: String
 }
 
@@ -32,7 +32,7 @@ extension LegacyEncoding {
   }
 
   /// Returns the value that the bytes encode.
-  func decode(_ data: Data) throws(LegacyFailure) -> LegacyValue {
+  package func decode(_ data: Data) throws(LegacyFailure) -> LegacyValue {
     switch self {
     case .bytes: return LegacyValue(data: data)
     case .json: return try Self.json(data)

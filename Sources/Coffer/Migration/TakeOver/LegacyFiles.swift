@@ -9,6 +9,7 @@ struct LegacyFiles: LegacyOrigin {
   let names: [String]
   let ignored: [TakeOverReport.Entry]
   private let directory: Directory
+  private let path: String
   private let encoding: LegacyEncoding
   private let limit: Int
 
@@ -21,6 +22,7 @@ struct LegacyFiles: LegacyOrigin {
         location: path)
     }
     directory = try Directory(path, location: path)
+    self.path = path
     self.encoding = encoding
     self.limit = limit
     var ignored: [TakeOverReport.Entry] = []
@@ -38,8 +40,23 @@ struct LegacyFiles: LegacyOrigin {
     guard UInt64(content.data.count) == content.stamp.size else {
       throw LegacyFailure(reason: "it changed while it was read")
     }
+    if content.data.isEmpty, try Self.hasContent(path + "/" + name) {
+      throw LegacyFailure(reason: "its file system reports no size for it, as /proc does")
+    }
     return LegacyOriginal(
       name: name, value: try encoding.decode(content.data), stamp: content.stamp, digest: sha256(content.data))
+  }
+
+  /// Whether a file whose size is 0 has content, since the system makes it when it is read.
+  static func hasContent(_ path: String) throws(LegacyFailure) -> Bool {
+    let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
+    guard file >= 0 else { return false }  // It is gone since.
+    defer { close(file) }
+    var (byte, status) = (UInt8(0), stat())
+    guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return false }
+    let count = Foundation.read(file, &byte, 1)
+    guard count >= 0 || errno == EAGAIN else { throw LegacyFailure(reason: "it cannot be read") }
+    return count != 0
   }
 
   func remove(_ originals: [LegacyOriginal]) throws -> [Bool] {

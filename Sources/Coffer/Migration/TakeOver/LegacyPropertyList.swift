@@ -27,6 +27,11 @@ struct LegacyPropertyList: LegacyOrigin {
         .foreignFormat, "The file is a SQLite database, not a property list.",
         advice: "Name its table and the columns with the names and the values. Nothing was changed.", location: path)
     }
+    if file.data.isEmpty, (try? LegacyFiles.hasContent(path)) != false {
+      throw StorageError(
+        .unsupported, "The file system reports no size for the file, as /proc does.",
+        advice: "Copy its content into a file elsewhere. Nothing was changed.", location: path)
+    }
     let document: PropertyListDocument
     do {
       document = try PropertyListFormat().decode(file.data, allowsOldStyle: true)

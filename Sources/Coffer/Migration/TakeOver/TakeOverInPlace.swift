@@ -60,6 +60,8 @@ struct TakeOverInPlace {
       work.marksTaken = true
       try await work.takeAll(files, into: &report, run, done: all.count)
     }
+    let work = TakeOverWork(engine: store, source: source, options: options)
+    report.unmatchedNames = try await work.unmatched(by: all.map(\.key.string) + (files?.names ?? []))
     if !options.isDryRun, report.isComplete, isBegun {
       try await runBlocking { [store] in try store.slots.endTakeOver() }
     }

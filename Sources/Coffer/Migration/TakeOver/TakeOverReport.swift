@@ -55,9 +55,12 @@ public struct TakeOverReport: Hashable, Sendable {
   public private(set) var unreadable = 0
   /// The number of originals that were removed.
   public private(set) var removedOriginals = 0
+  /// The old names and patterns of the mapping that match no value of the source, and of whose keys the store has none
+  /// either, as it would after an earlier run.
+  public internal(set) var unmatchedNames: [String] = []
 
   /// Whether the store has every value that was to be taken.
-  public var isComplete: Bool { conflicts == 0 && unreadable == 0 }
+  public var isComplete: Bool { conflicts == 0 && unreadable == 0 && unmatchedNames.isEmpty }
   /// The number of finds that were counted and are not in ``entries``.
   public var omittedEntries: Int { taken + alreadyThere + conflicts + skipped + unreadable - entries.count }
 

@@ -37,7 +37,24 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     for entry in opened.ignored { report.add(entry) }
     run.update { $0.totalValues = opened.names.count }
     try await takeAll(opened, into: &report, run)
+    report.unmatchedNames = try await unmatched(by: opened.names)
     return report
+  }
+
+  /// Returns the names of the mapping that match none of the source, unless an earlier run has taken and removed them.
+  func unmatched(by names: [String]) async throws -> [String] {
+    var unmatched: [String] = []
+    for rule in options.mapping.unmatched(by: names) {
+      if rule.isPattern {
+        let prefix = rule.key.isEmpty ? nil : try? StoreKey(rule.key)
+        let isListed = engine.capabilities.contains(.listing) && (prefix != nil || rule.key.isEmpty)
+        if isListed, try await !engine.summaries(prefix: prefix).isEmpty { continue }
+      } else if let key = try? StoreKey(rule.key), try await engine.contains(key) {
+        continue
+      }
+      unmatched.append(rule.name)
+    }
+    return unmatched
   }
 
   /// Takes the values of an open source.

@@ -24,7 +24,7 @@ final class CapabilityCalls: Sendable {
       // Abandoned before its turn.
       guard !call.hasEnded else { return }
       try await capability.activate()
-      if !call.end(.success(())) { await capability.deactivate() }
+      if !call.end(.success(())) { try await capability.deactivate() }
     }
   }
 
@@ -41,10 +41,10 @@ final class CapabilityCalls: Sendable {
   }
 
   /// Deactivates the capability.
-  /// - Throws: `StorageError` with code `unavailable` after the deadline; the capability is deactivated then as soon as
-  ///   its earlier call returns.
+  /// - Throws: The error of the deactivation, or `StorageError` with code `unavailable` after the deadline; the
+  ///   capability is deactivated then as soon as its earlier call returns.
   func deactivate() async throws {
-    try await run("was not deactivated") { [capability] _ in await capability.deactivate() }
+    try await run("was not deactivated") { [capability] _ in try await capability.deactivate() }
   }
 
   private func run(_ failure: String, _ body: @escaping @Sendable (CapabilityCall) async throws -> Void) async throws {

@@ -96,7 +96,7 @@ public actor DefaultCapabilityManager {
   }
 
   /// Deactivates every active capability, each before those that it depends on. Failed ones become inactive; one that
-  /// is not deactivated within its deadline is failed.
+  /// throws, or is not deactivated within its deadline, is failed.
   public func stop() async {
     // In a task of its own, so that a cancelled caller stops everything too.
     await Task.detached { [self] in await stopAll() }.value

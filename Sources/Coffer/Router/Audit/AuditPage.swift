@@ -79,12 +79,22 @@ extension AuditReport {
       + (key.declaredSync.map { " <span class=\"note\">declared \($0.breakableHTML)</span>" } ?? "")
     return """
       <tr><td><strong>\(key.name.html)\(family.isEmpty ? "" : "…")</strong>\(family)\(secret)
-      <p class="note">\(key.description.html)</p>\(Self.note(entry.migration))</td>
+      <p class="note">\(key.description.html)</p>\(Self.note(entry.migration))\(Self.note(of: entry))</td>
       <td>\(security.html)\(source)</td>
       <td>\(key.serializer.html)<p class="note">\(key.type.html)</p>\(lifetime)</td>
       <td>\(key.owner.html)</td><td>\(key.availability.breakableHTML)</td><td>\(sync)</td>
       \(Self.cells(entry.state))</tr>
       """
+  }
+
+  /// The versions of values that are not of the present version.
+  private static func note(of entry: AuditReport.Entry) -> String {
+    guard let version = entry.key.version, let versions = entry.versions else { return "" }
+    let others = versions.filter { $0.key != version }.sorted { $0.key < $1.key }.map { found, count in
+      "\(count) of \(found == 0 ? "no version" : "version \(found)")"
+    }
+    let text = others.isEmpty ? "" : ", stored: " + others.joined(separator: ", ")
+    return "<p class=\"note\">version \(version)\(text.html)</p>"
   }
 
   private static func note(_ migration: KeyMigrationState?) -> String {

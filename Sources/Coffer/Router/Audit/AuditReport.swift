@@ -34,6 +34,9 @@ public struct AuditReport: Codable, Hashable, Sendable {
     public var state: State
     /// The state of the key's migration; `nil` if it has none, or if the store could not be read.
     public var migration: KeyMigrationState?
+    /// The number of stored values by their version, for a key with versions; 0 is the version of values without a
+    /// mark, which were stored before the key had versions. `nil` for other keys, or if the store could not be read.
+    public var versions: [Int: Int]?
   }
 
   /// The date of the report.
@@ -111,7 +114,9 @@ extension AuditReport {
       let state = entry.obstacle.map { State.unavailable(reason: $0) } ?? content?.state(of: entry) ?? .absent
       let migration = await content?.migrationState(of: entry)
       entries.append(
-        Entry(key: entry, store: content?.description ?? name.description, state: state, migration: migration))
+        Entry(
+          key: entry, store: content?.description ?? name.description, state: state, migration: migration,
+          versions: content?.versions(of: entry)))
     }
     let declared = Dictionary(grouping: manifest.entries, by: \.storeName)
     for (store, content) in stores.sorted(by: { $0.key.description < $1.key.description }) {

@@ -47,6 +47,10 @@ public struct StorageManifest: Codable, Hashable, Sendable {
     public var hasMigration: Bool
     /// The name of the key's migration; `nil` if it has none, or in a list that an earlier version has written.
     public var migration: String?
+    /// The name of the schema of the values; `nil` if they have no versions.
+    public var schema: String?
+    /// The present version of the schema.
+    public var version: Int?
     /// Whether the value is a secret.
     public var isSensitive: Bool
     /// The reason why the key cannot be used on this machine, or `nil` if it can.
@@ -131,6 +135,7 @@ extension StorageRouter {
           description: key.description, availability: key.availability.rawValue, sync: sync.rawValue,
           declaredSync: sync == key.syncPolicy ? nil : key.syncPolicy.rawValue, lifetime: key.lifetime?.inSeconds,
           hasDefault: key.hasDefault, hasMigration: key.hasMigration, migration: key.migration,
+          schema: key.schema?.name, version: key.schema?.version,
           isSensitive: key.isSensitive,
           obstacle: (record.obstacle ?? problem)?.message)
       })

@@ -70,6 +70,20 @@ struct StoreContent {
     }
   }
 
+  /// Returns the number of values of a key by their version; `nil` if it has no versions, or if they cannot be read.
+  func versions(of entry: StorageManifest.Entry) -> [Int: Int]? {
+    guard entry.schema != nil, case .found(let values) = look, let key = try? StoreKey(entry.name) else { return nil }
+    var counts: [Int: Int] = [:]
+    for value in values.members(of: key) where entry.family != nil || value.key == key {
+      guard let mark = try? SchemaMark(in: value.attributes) else {
+        counts[0, default: 0] += 1
+        continue
+      }
+      counts[mark.version, default: 0] += 1
+    }
+    return counts
+  }
+
   /// The default items of a keyring by which encrypted stores are opened and compared. Nobody may take them for
   /// leftovers and remove them.
   private static let ofEncryption: Set<StoreKey> = ["encryption-key", "encryption-anchor"]

@@ -55,6 +55,8 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
 
   /// The name of the key's migration; `nil` if it has none.
   public let migration: String?
+  /// The schema of the value with its present version; `nil` if it has none, or an invalid one.
+  public let schema: SchemaMark?
 
   /// Whether a damaged value is restored from a backup.
   let restoresFromBackups: Bool
@@ -71,6 +73,7 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     availability = key.availability
     syncPolicy = key.syncPolicy
     migration = key.migration?.name
+    schema = (try? key.schema).map { SchemaMark($0.name, $0.version) }
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
     lifetime = key.lifetime

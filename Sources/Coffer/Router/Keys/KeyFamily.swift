@@ -78,6 +78,12 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
         lifetime: lifetime, damage: damage))
   }
 
+  init(_ family: KeyFamily, _ template: TypedKey<Value>) {
+    self.template = template
+    namespace = KeyFamilyNamespace(
+      name: family.namespace.name, separator: family.namespace.separator, idType: family.namespace.idType)
+  }
+
   private init(_ name: String, _ separator: String, _ template: TypedKey<Value>) {
     self.template = template
     namespace = KeyFamilyNamespace(name: name, separator: separator, idType: String(describing: ID.self))

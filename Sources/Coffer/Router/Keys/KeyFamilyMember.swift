@@ -11,6 +11,7 @@ public struct KeyFamilyMember<Value: Sendable>: StorageKey {
   public var description: String { template.description }
   public var availability: PlatformAvailability { template.availability }
   public var syncPolicy: SyncPolicy { template.syncPolicy }
+  public var schema: ValueSchema<Value>? { get throws { try template.schema } }
   public var defaultValue: Value? { template.defaultValue }
   public var isSensitive: Bool { template.isSensitive }
   public var lifetime: Duration? { template.lifetime }
@@ -59,7 +60,9 @@ public final class KeyFamilyNamespace: Sendable {
         "An id of the family '\(self.name.escapingControlCharacters)' has \(size) bytes; the limit is \(limit).",
         advice: "Use a shorter id, such as a hash of it. Nothing was read or written.")
     }
-    return try StoreKey(name)
+    let key = try StoreKey(name)
+    guard !KeptForms.contains(key) else { throw StorageError.reservedKey(key, location: "") }
+    return key
   }
 }
 

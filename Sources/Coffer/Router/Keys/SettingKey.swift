@@ -33,6 +33,7 @@ public struct SettingKey<Value: Sendable>: StorageKeyWithDefault {
   @inlinable public var availability: PlatformAvailability { key.availability }
   @inlinable public var syncPolicy: SyncPolicy { key.syncPolicy }
   @inlinable public var migration: AnyStorageMigration? { key.migration }
+  public var schema: ValueSchema<Value>? { get throws { try key.schema } }
   @inlinable public var lifetime: Duration? { key.lifetime }
   @inlinable public var damagePolicy: DamagePolicy<Value>? { key.damagePolicy }
   @inlinable public var declaration: (any AnyObject & Sendable)? { key.declaration }

@@ -35,6 +35,9 @@ public protocol StorageKey<Value>: Sendable {
   var syncPolicy: SyncPolicy { get }
   /// The migration of an older form of the value; none by default.
   var migration: AnyStorageMigration? { get }
+  /// The versions of the value's type; `nil`, the default, for values without versions. An error is thrown when the key
+  /// is registered or used.
+  var schema: ValueSchema<Value>? { get throws }
   /// The value that reads return while none is stored; it is never written. If it is `nil`, reads throw `notFound`.
   var defaultValue: Value? { get }
   /// Whether the value is a secret, which only a store made for secrets may hold; by default `true` in such a domain.
@@ -54,6 +57,7 @@ extension StorageKey {
   public var availability: PlatformAvailability { .all }
   public var syncPolicy: SyncPolicy { .never }
   public var migration: AnyStorageMigration? { nil }
+  public var schema: ValueSchema<Value>? { nil }
   public var defaultValue: Value? { nil }
   public var isSensitive: Bool { domain.isSecure }
   public var lifetime: Duration? { nil }

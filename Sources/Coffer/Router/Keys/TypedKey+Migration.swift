@@ -11,7 +11,7 @@ extension TypedKey {
     TypedKey(
       name: name, domain: domain, security: security, serializer: serializer, owner: owner, description: description,
       availability: availability, syncPolicy: syncPolicy, defaultValue: defaultValue, isSensitive: isSensitive,
-      lifetime: lifetime, damage: damagePolicy, migration: migration)
+      lifetime: lifetime, damage: damagePolicy, migration: migration, schema: parts.schema)
   }
 
   /// Creates a key with the names of the parts of a ``StorageKey``.
@@ -43,12 +43,14 @@ extension TypedKey {
     name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
     description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, defaultValue: Value?,
     isSensitive: Bool, lifetime: Duration?, damage: DamagePolicy<Value>?,
-    migration: (@Sendable (TypedKey) -> AnyStorageMigration?)?
+    migration: (@Sendable (TypedKey) -> AnyStorageMigration?)?,
+    schema: Result<ValueSchema<Value>, StorageError>? = nil
   ) {
     parts = Parts(
       name: name, domain: domain, security: security, serializer: serializer, owner: owner, description: description,
       availability: availability, syncPolicy: syncPolicy, migration: nil, defaultValue: defaultValue,
-      isSensitive: isSensitive, lifetime: lifetime, damagePolicy: damage, makeMigration: migration)
+      isSensitive: isSensitive, lifetime: lifetime, damagePolicy: damage, makeMigration: migration,
+      schema: schema)
   }
 }
 
@@ -61,7 +63,7 @@ extension SettingKey {
     return SettingKey(key.migrating { migration(SettingKey($0, valueIfAbsent)) }, valueIfAbsent)
   }
 
-  private init(_ key: TypedKey<Value>, _ valueIfAbsent: Value) {
+  init(_ key: TypedKey<Value>, _ valueIfAbsent: Value) {
     self.key = key
     self.valueIfAbsent = valueIfAbsent
   }

@@ -21,6 +21,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   @inlinable public var availability: PlatformAvailability { parts.availability }
   @inlinable public var syncPolicy: SyncPolicy { parts.syncPolicy }
   public var migration: AnyStorageMigration? { parts.migration ?? parts.makeMigration?(self) }
+  public var schema: ValueSchema<Value>? { get throws { try parts.schema?.get() } }
   @inlinable public var defaultValue: Value? { parts.defaultValue }
   @inlinable public var isSensitive: Bool { parts.isSensitive }
   @inlinable public var lifetime: Duration? { parts.lifetime }
@@ -110,13 +111,16 @@ extension TypedKey {
     @usableFromInline let damagePolicy: DamagePolicy<Value>?
     /// Creates the migration of the key that has these parts.
     @usableFromInline let makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?
+    /// The versions of the values, or the error of their declaration.
+    @usableFromInline let schema: Result<ValueSchema<Value>, StorageError>?
 
     @usableFromInline
     init(
       name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
       description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, migration: AnyStorageMigration?,
       defaultValue: Value?, isSensitive: Bool, lifetime: Duration?, damagePolicy: DamagePolicy<Value>?,
-      makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?
+      makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?,
+      schema: Result<ValueSchema<Value>, StorageError>? = nil
     ) {
       self.name = name
       self.domain = domain
@@ -132,6 +136,7 @@ extension TypedKey {
       self.lifetime = lifetime
       self.damagePolicy = damagePolicy
       self.makeMigration = makeMigration
+      self.schema = schema
     }
   }
 }

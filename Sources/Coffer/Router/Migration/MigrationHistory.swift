@@ -18,8 +18,9 @@ public struct MigrationHistoryEntry: Hashable, Codable, Sendable {
   public var values: Int
   /// Whether the run was interrupted after it had stored the new value; the next access of the key completes it.
   public var isInterrupted: Bool
-  /// Whether the files of the older stores are free of values that were plain and are protected now. If it is `false`,
-  /// call ``StorageRouter/scrub(domain:)`` for the domains of the older keys, and examine their quarantines.
+  /// Whether the files of the older stores are free of values that were plain and are protected now. If it is `false`
+  /// after ``StorageRouter/close()``, another program has read the store, its disk was full, or its quarantine has
+  /// whole damaged files, which are to be examined; the next process continues.
   public var isScrubbed: Bool
 }
 

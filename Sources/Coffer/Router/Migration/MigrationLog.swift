@@ -24,9 +24,9 @@ struct MigrationLog: Sendable {
       case done
     }
 
-    /// An older value: the position of its key in the migration, and its revision.
+    /// An older value: its key, as ``MigrationLog/identities(of:)`` names it, and its revision.
     struct Source: Codable, Hashable, Sendable {
-      let position: Int
+      let key: String
       let revision: UInt64
     }
 
@@ -45,9 +45,6 @@ struct MigrationLog: Sendable {
     var remains: Bool?
   }
 
-  private static let format = 1
-  private static let magic = "coffer-migrations"
-
   let name: SystemRecordName
   private(set) var entries: [Entry] = []
   /// The revision of the record, which is that of the copied value until either changes; `nil` if there is none.
@@ -64,13 +61,13 @@ struct MigrationLog: Sendable {
   ///   anew, which overwrites nothing.
   init(of key: StoreKey, in engine: any StorageEngine) async throws {
     name = try Self.name(of: key)
-    isSupported = engine.capabilities.contains([.systemRecords, .atomicBatches, .preconditions, .revisions])
+    isSupported = engine.keepsMigrationRecords
     isWritable = isSupported && !engine.isReadOnly
     guard isSupported else { return }
     do {
       guard let record = try await engine.record(name) else { return }
       revision = record.revision
-      guard let entries = try Self.decode(record.content, key, location: engine.description) else {
+      guard let entries = try MigrationRecord(decoding: record.content, of: key, at: engine.description)?.entries else {
         isDamaged = true
         return
       }
@@ -97,54 +94,69 @@ struct MigrationLog: Sendable {
   /// Whether a run of a migration was interrupted.
   func isInterrupted(_ migration: String) -> Bool { entry(of: migration)?.state == .copied }
 
-  /// The version of the application that last changed the record.
-  var lastVersion: String? { entries.last?.appVersion }
+  /// Whether a run of any migration was interrupted, such as one that has another name now.
+  var isInterrupted: Bool { entries.contains { $0.state == .copied } }
+
+  /// Returns the interrupted run that a migration continues: its own, or that of another name whose older keys are all
+  /// among its own. The name is for display and may change with the application; the older values are what is left.
+  func interruption(of migration: String, _ identities: [String]) -> Entry? {
+    if let own = entry(of: migration), own.state == .copied { return own }
+    return entries.last { $0.isInterrupted(amidst: identities) }
+  }
+
+  /// Returns the names of older keys in a record: hashes, which do not depend on the order of the keys and on where
+  /// their stores are. Keys of one name in several stores are numbered.
+  static func identities(of sources: [AnyStorageKey]) -> [String] {
+    var counts: [StoreKey: Int] = [:]
+    return sources.map { source in
+      // A key whose name is invalid cannot be read either.
+      guard let key = try? StoreKey(source.key.name) else { return "" }
+      defer { counts[key, default: 0] += 1 }
+      return hash("\(counts[key, default: 0]) \(key.string)")
+    }
+  }
+
+  /// The version of the application that last completed a migration.
+  var lastVersion: String? { entries.last { $0.state == .done }?.appVersion }
 
   /// Returns the operations that record a state, on the condition that nobody has changed the record.
+  /// - Parameter identities: the older keys; interrupted runs of these under another name are replaced.
   func operations(
     recording migration: String, _ state: Entry.State, _ outcome: MigrationOutcome, values: Int,
-    sources: [Entry.Source]? = nil, remains: Bool = false, appVersion: String, at date: Date
+    sources: [Entry.Source]? = nil, of identities: [String] = [], remains: Bool = false, appVersion: String,
+    at date: Date
   ) throws -> [WriteBatch.Operation] {
     guard isWritable else { return [] }
     let hash = Self.hash(migration)
     let entry = Entry(
       migration: hash, state: state, outcome: outcome, date: date.inMilliseconds, appVersion: appVersion,
       values: values, sources: sources, remains: remains ? true : nil)
-    let content = try Self.encode(entries.filter { $0.migration != hash } + [entry])
-    return (isDamaged ? [] : [.requireRecord(name, revision)]) + [.putRecord(name, content)]
+    return try operations(entries.filter { $0.migration != hash && !$0.isInterrupted(amidst: identities) } + [entry])
   }
 
-  // MARK: Format
-
-  /// A line with the magic word, the format and a checksum of everything else, followed by a list in JSON.
-  private static func encode(_ entries: [Entry]) throws -> Data {
-    let encoder = JSONEncoder()
-    encoder.outputFormatting = .sortedKeys
-    encoder.dateEncodingStrategy = .millisecondsSince1970
-    let body = try encoder.encode(entries)
-    return Data("\(magic) \(format) \(checksum(format, body))\n".utf8) + body
-  }
-
-  /// Returns the entries; `nil` if the record is damaged.
-  private static func decode(_ content: Data, _ key: StoreKey, location: String) throws -> [Entry]? {
-    guard let end = content.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-    let words = String(decoding: content[..<end], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-    let body = Data(content[content.index(after: end)...])
-    guard words.count == 3, words[0] == magic, let format = Int(words[1]), words[2] == checksum(format, body) else {
-      return nil
+  /// Returns the operations that record that nothing is left of the older values of a completed migration, on the
+  /// condition that nobody has changed the record.
+  func operations(recordingRemovalFor migration: String) throws -> [WriteBatch.Operation] {
+    let hash = Self.hash(migration)
+    guard isWritable, let index = entries.firstIndex(where: { $0.migration == hash && $0.state == .done }) else {
+      return []
     }
-    guard format <= Self.format else {
-      throw StorageError(
-        .newerFormat, "A newer version of the application has migrated the key, and recorded it in format \(format).",
-        advice: "Use that version. Nothing was changed.", location: location, key: key)
-    }
-    let decoder = JSONDecoder()
-    decoder.dateDecodingStrategy = .millisecondsSince1970
-    return try? decoder.decode([Entry].self, from: body)
+    var entries = entries
+    entries[index].remains = nil
+    return try operations(entries)
   }
 
-  /// A checksum of a record in any format, this one and later ones.
-  private static func checksum(_ format: Int, _ body: Data) -> String {
-    hash("\(format)\n" + String(decoding: body, as: UTF8.self))
+  private func operations(_ entries: [Entry]) throws -> [WriteBatch.Operation] {
+    (isDamaged ? [] : [.requireRecord(name, revision)]) + [
+      .putRecord(name, try MigrationRecord(entries: entries).encoded())
+    ]
+  }
+}
+
+extension MigrationLog.Entry {
+  /// Whether this is an interrupted run whose older keys are all among those given.
+  func isInterrupted(amidst identities: [String]) -> Bool {
+    guard state == .copied, let sources, !sources.isEmpty else { return false }
+    return sources.allSatisfy { identities.contains($0.key) }
   }
 }

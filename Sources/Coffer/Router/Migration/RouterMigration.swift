@@ -11,7 +11,8 @@ public import Foundation
 /// ```
 ///
 /// It continues if this object is released, and ends with the process. Each key is complete in itself: what was
-/// interrupted at any point is continued by the key's next access or by the next run.
+/// interrupted at any point is continued by the key's next access or by the next run. The files of the older stores are
+/// freed of plain values that are protected now, once each, before the report.
 public final class RouterMigration: Sendable {
   private let task: ObservedTask<RouterMigrationProgress, RouterMigrationReport>
 
@@ -23,7 +24,7 @@ public final class RouterMigration: Sendable {
         let outcome: Result<Void, StorageError>?
         do {
           try Task.checkCancellation()
-          _ = try await key.key.resolved(by: router)
+          try await MigrationRemains.$isBatch.withValue(true) { try await key.key.migrated(by: router) }
           outcome = .success(())
         } catch is CancellationError { outcome = nil } catch { outcome = .failure(StoredError.storage(error)) }
         switch outcome {
@@ -33,6 +34,7 @@ public final class RouterMigration: Sendable {
         }
         if outcome != nil { task.update { $0.keys += 1 } }
       }
+      await router.remains.settle()
       return report
     }
   }
@@ -56,7 +58,7 @@ public final class RouterMigration: Sendable {
 public struct RouterMigrationProgress: Hashable, Sendable {
   /// The number of keys that were migrated, had nothing to migrate, or have failed.
   public internal(set) var keys = 0
-  /// The number of registered keys with a migration.
+  /// The number of registered keys with a migration or with versions.
   public internal(set) var totalKeys: Int
 }
 
@@ -74,10 +76,10 @@ public struct RouterMigrationReport: Sendable {
 }
 
 extension StorageRouter {
-  /// Runs the migrations of all registered keys that are not done, instead of at the first access of each key. One that
-  /// fails does not keep the others from it.
+  /// Runs the migrations of all registered keys that are not done, instead of at the first access of each key, and
+  /// brings the values of keys with versions to the present one. One that fails does not keep the others from it.
   /// - Returns: the running migrations; see ``RouterMigration/report()``.
   public nonisolated func migrateRegisteredKeys() -> RouterMigration {
-    RouterMigration(self, registry.catalogs.flatMap(\.allKeys).filter(\.descriptor.hasMigration))
+    RouterMigration(self, registry.catalogs.flatMap(\.allKeys).filter(\.descriptor.mayBeOlder))
   }
 }

@@ -6,17 +6,22 @@ extension StorageRouter {
   /// let result = try await router.forceMigration(for: .token)
   /// ```
   ///
-  /// A value that the key has is not replaced.
-  /// - Returns: what was migrated. For a key without a migration, nothing was.
+  /// A value that the key has is not replaced, but brought to the present version if the key has versions.
+  /// - Returns: what was migrated. For a key without a migration and without versions, nothing was.
   /// - Throws: `StorageError`: `migrationFailed`, and the errors of the stores. The older value is kept, and the next
   ///   access of the key tries again.
   @discardableResult
   public nonisolated func forceMigration<K: StorageKey>(for key: K) async throws -> MigrationResult {
-    guard let migration = key.migration else { return MigrationResult(success: true) }
+    guard let migration = key.migration else {
+      return MigrationResult(success: true, migratedCount: try await migrateVersions(of: key))
+    }
     let (record, _) = try registry.find(key)
     try record.checkLocation(configuration)
     let resolved = ResolvedKey(record, try await openStores.store(of: record), declaration: nil)
-    return try await run(migration, of: key, resolved, isForced: true)
+    var result = try await run(migration, of: key, resolved, isForced: true)
+    result.migratedCount += try await migrateVersions(of: key)
+    await remains.settle()
+    return result
   }
 
   /// Waits until the migration of a key is done.
@@ -47,7 +52,7 @@ extension StorageRouter {
     if let engine = try await existingStore(of: record.descriptor.domain)?.engine {
       let log = try await MigrationLog(of: record.key, in: engine)
       if log.isInterrupted(migration.name) { return true }
-      if log.entry(of: migration.name) != nil { return false }
+      if log.entry(of: migration.name) != nil, !log.isInterrupted { return false }
       previous = log.lastVersion
     }
     let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: previous)
@@ -81,7 +86,10 @@ extension StorageRouter {
       let log = try await MigrationLog(of: resolved.key, in: resolved.store.engine)
       // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
       let mustContinue = log.isInterrupted(migration.name)
-      if log.entry(of: migration.name)?.state == .done, !isForced { return MigrationResult(success: true) }
+      if let entry = log.entry(of: migration.name), entry.state == .done, !isForced, !log.isInterrupted {
+        if entry.remains == true { await resumeRemoval(of: migration, resolved, log) }
+        return MigrationResult(success: true)
+      }
       let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
       let isDue = mustContinue || log.entry(of: migration.name)?.remains == true
       guard try await isDue ? true : migration.shouldMigrate(using: self, context: context) else {
@@ -92,6 +100,16 @@ extension StorageRouter {
       guard result.success else { throw result.errors.first ?? MigrationError.unsupported(key: key.name) }
       _ = try await recordEnd(of: migration.name, result.migratedCount, resolved)
       return result
+    }
+  }
+
+  /// Removes what an earlier process has left of plain values. That it fails does not keep anybody from the new value.
+  private nonisolated func resumeRemoval(
+    of migration: AnyStorageMigration, _ resolved: ResolvedKey, _ log: MigrationLog
+  ) async {
+    let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
+    await MigrationRemains.$resumed.withValue(MigrationTarget(resolved.record)) {
+      _ = try? await migration.migrate(using: self, context: context)
     }
   }
 
@@ -106,6 +124,8 @@ extension StorageRouter {
       let log = try await MigrationLog(of: resolved.key, in: engine)
       guard log.isWritable, log.entry(of: migration)?.state != .done else { return true }
       if count == nil, log.isInterrupted(migration) { return false }
+      // The interrupted run of other keys is recognized by the revision of the record.
+      if count ?? 0 == 0, log.isInterrupted { return true }
       let operations = try log.operations(
         recording: migration, .done, count == nil ? .nothingToMigrate : .migrated, values: count ?? 0,
         appVersion: configuration.appVersion, at: engine.clock.now())

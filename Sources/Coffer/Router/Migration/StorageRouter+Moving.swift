@@ -4,6 +4,12 @@ extension StorageRouter {
   nonisolated func hasValue<K: StorageKey>(_ sources: [AnyStorageKey], for key: K) async throws -> Bool {
     try refuseOwnKey(sources, key)
     return try await inMigration(of: key, "") {
+      // An interrupted run under another name has removed some or all of them.
+      if let engine = try await self.existingStore(of: key.domain)?.engine {
+        let log = try await MigrationLog(of: StoreKey(key.name), in: engine)
+        let identities = MigrationLog.identities(of: sources)
+        if log.entries.contains(where: { $0.isInterrupted(amidst: identities) }) { return true }
+      }
       for source in sources {
         // Not resolved, which would migrate the older key itself.
         let record = try source.key.record(in: self.registry)
@@ -24,13 +30,18 @@ extension StorageRouter {
     return try await inMigration(of: key, name) {
       // A condition around a migration is recorded under its own name.
       let name = MigrationScope.current(self.registry)?.name ?? name
-      return try await ValueMove(router: self, key: key, sources: sources, name: name) { values in
+      let move = ValueMove(router: self, key: key, sources: sources, name: name) { values in
         do { return try await make(values) } catch let error as MigrationError { throw error } catch let error
           where !(error is CancellationError)
         {
           throw MigrationError.transformFailed(key: key.name, reason: "\(type(of: error)) was thrown")
         }
-      }.run()
+      }
+      if let resumed = MigrationRemains.resumed, resumed == MigrationTarget(try self.registry.find(key).record) {
+        try await move.resumeRemoval()
+        return MigrationResult(success: true)
+      }
+      return try await move.run()
     }
   }
 

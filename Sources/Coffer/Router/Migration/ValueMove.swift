@@ -1,3 +1,4 @@
+import CofferCore
 import Foundation
 
 /// The move of older values to a key: read by the older keys' declarations, written and verified by the key's own,
@@ -18,8 +19,10 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   /// An older value.
   fileprivate struct Source {
-    /// The position of its key in the migration.
-    var position = 0
+    /// The name of its key in the record.
+    var identity = ""
+    /// The old form of a value that is kept beside it; `nil` if there is none.
+    var kept: StoreKey?
     let resolved: StorageRouter.ResolvedKey
     let key: AnyStorageKey
     let entry: StoreEntry
@@ -51,10 +54,10 @@ struct ValueMove<Key: StorageKey>: Sendable {
   /// Returns the result, or `nil` if another writer has changed one of the values.
   private func attempt(_ destination: StorageRouter.ResolvedKey) async throws -> MigrationResult? {
     let log = try await MigrationLog(of: destination.key, in: destination.store.engine)
-    let earlier = log.entry(of: name)
+    let earlier = earlier(in: log)
     let found = try await read()
     guard !found.isEmpty else {
-      let hasMoved = log.isInterrupted(name) || earlier?.remains == true
+      let hasMoved = earlier?.state == .copied || earlier?.remains == true
       return try await finish(hasMoved ? .migrated : .nothingToMigrate, 0, destination, log)
     }
     if let source = found.first(where: { $0.resolved.store.engine.isReadOnly }) {
@@ -88,6 +91,13 @@ struct ValueMove<Key: StorageKey>: Sendable {
     return try await copy(found, over: present, destination, log)
   }
 
+  private var identities: [String] { MigrationLog.identities(of: sources) }
+
+  /// Returns the state that a run continues from: that of an interrupted one, whatever its name was, or its own.
+  private func earlier(in log: MigrationLog) -> MigrationLog.Entry? {
+    log.interruption(of: name, identities) ?? log.entry(of: name)
+  }
+
   private func isSame(_ source: Source, _ entry: StoreEntry, _ destination: StorageRouter.ResolvedKey) -> Bool {
     guard source.resolved.key == destination.key, source.entry.value == entry.value else { return false }
     return source.resolved.store.engine.capabilities.contains(.revisions) && source.entry.revision == entry.revision
@@ -99,17 +109,20 @@ struct ValueMove<Key: StorageKey>: Sendable {
   private func continuation(of earlier: MigrationLog.Entry, _ found: [Source]) -> Continuation {
     let used = Set(earlier.sources ?? [])
     if found.allSatisfy({ used.contains($0.mark) }) { return .removal }
-    let positions = Set(found.map(\.position))
-    return used.allSatisfy { positions.contains($0.position) } ? .newCopy : .end
+    let present = Set(found.map(\.identity))
+    return used.allSatisfy { present.contains($0.key) } ? .newCopy : .end
   }
 
   // MARK: Reading
 
   private func read() async throws -> [Source] {
     var found: [Source] = []
-    for (position, source) in sources.enumerated() {
+    for (source, identity) in zip(sources, identities) {
       guard var value = try await source.key.read(source, self) else { continue }
-      value.position = position
+      value.identity = identity
+      if let kept = KeptForms.key(of: value.resolved.key), try await value.resolved.store.engine.contains(kept) {
+        value.kept = kept
+      }
       found.append(value)
     }
     return found
@@ -120,14 +133,14 @@ struct ValueMove<Key: StorageKey>: Sendable {
     guard try await router.mayExist(key.domain) else { return nil }
     let (resolved, serializer) = (try await router.resolve(key), key.serializer)
     return try await router.handlingDamage(of: key, resolved) {
-      guard let entry = try await resolved.store.engine.entry(resolved.key) else { return nil }
+      guard let entry = try await resolved.flushedEngine().entry(resolved.key) else { return nil }
       let value = try serializer.value(from: EncodedValue(entry), resolved)
       return Source(resolved: resolved, key: any, entry: entry, value: value)
     }
   }
 
   private func present(_ destination: StorageRouter.ResolvedKey) async throws -> Present {
-    let engine = destination.store.engine
+    let engine = try await destination.flushedEngine()
     do {
       // A value with an access control is read only if it is there.
       guard try await engine.contains(destination.key) else { return .nothing }
@@ -204,7 +217,9 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   private func removal(of source: Source) -> [WriteBatch.Operation] {
     let key = source.resolved.key
-    return (isChecked(source.resolved.store) ? [.require(key, source.entry.revision)] : []) + [.delete(key)]
+    let condition: [WriteBatch.Operation] =
+      isChecked(source.resolved.store) ? [.require(key, source.entry.revision)] : []
+    return condition + [.delete(key)] + (source.kept.map { [.delete($0)] } ?? [])
   }
 
   private func isChecked(_ store: TypedStore) -> Bool {
@@ -219,26 +234,27 @@ struct ValueMove<Key: StorageKey>: Sendable {
     _ log: MigrationLog
   ) throws -> [WriteBatch.Operation] {
     try log.operations(
-      recording: name, state, outcome, values: count, sources: sources, remains: remains,
+      recording: name, state, outcome, values: count, sources: sources, of: identities, remains: remains,
       appVersion: router.configuration.appVersion, at: destination.store.engine.clock.now())
   }
 
-  /// Removes what the files of the older stores still hold of plain values, and records the end of the migration.
+  /// Records the end of the migration, and removes what the files of the older stores still hold of plain values.
   private func finish(
     _ outcome: MigrationOutcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) async throws -> MigrationResult? {
-    let earlier = log.entry(of: name)
-    var remains = earlier?.remains ?? false
+    let earlier = earlier(in: log)
+    var debt: MigrationRemains.Debt?
     if outcome == .migrated || earlier?.state == .copied {
-      remains = false
-      for source in router.unprotected(sources, of: destination) {
-        if try await !router.removeRemains(of: source) { remains = true }
-      }
+      debt = try await router.remains(of: sources, destination, name)
     }
+    // It is removed after it was recorded, so that a killed run is continued.
+    let remains = debt != nil || earlier?.state == .done && earlier?.remains == true
     // A second run that finds nothing does not hide what the first one has done.
     let isSame = earlier?.outcome == outcome && (earlier?.remains ?? false) == remains && count == 0
     let isKnown = earlier?.state == .done && (isSame || outcome == .nothingToMigrate)
-    if !isKnown, log.isWritable {
+    // The interrupted run of other keys is recognized by the revision of the record.
+    let isInterruption = log.isInterrupted && earlier?.state != .copied && outcome != .migrated
+    if !isKnown, log.isWritable, !isInterruption {
       let values = max(count, outcome == .migrated ? earlier?.values ?? 0 : 0)
       let operations = try record(.done, outcome, values, remains: remains, destination, log)
       do { try await destination.store.commit(WriteBatch(operations), []) } catch let error as StorageError {
@@ -247,7 +263,18 @@ struct ValueMove<Key: StorageKey>: Sendable {
         if outcome == .migrated || earlier != nil { throw error }
       }
     }
+    if let debt { await router.remains.add(debt) }
     return result(outcome, count)
+  }
+
+  /// Removes what a completed run has left of plain values. Moves nothing.
+  func resumeRemoval() async throws {
+    let destination = try await router.resolve(key)
+    guard !destination.store.engine.isReadOnly,
+      var debt = try await router.remains(of: sources, destination, name)
+    else { return }
+    debt.isResumed = true
+    await router.remains.add(debt)
   }
 
   private func result(_ outcome: MigrationOutcome, _ count: Int) -> MigrationResult {
@@ -256,7 +283,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
 }
 
 extension ValueMove.Source {
-  fileprivate var mark: MigrationLog.Entry.Source { .init(position: position, revision: entry.revision.rawValue) }
+  fileprivate var mark: MigrationLog.Entry.Source { .init(key: identity, revision: entry.revision.rawValue) }
 }
 
 extension StorageKey {

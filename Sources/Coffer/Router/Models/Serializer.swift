@@ -16,14 +16,17 @@ public struct Serializer<Value: Sendable>: Sendable {
   @usableFromInline let isNative: Bool
   @usableFromInline let encode: @Sendable (Value) throws -> Data
   @usableFromInline let decode: @Sendable (Data) throws -> Value
+  /// The codec, by which values of other types are read too; `nil` for functions of the type alone.
+  @usableFromInline let codec: (any StoreCodec)?
 
   @inlinable
   init(
-    name: String, isNative: Bool = false, encode: @escaping @Sendable (Value) throws -> Data,
-    decode: @escaping @Sendable (Data) throws -> Value
+    name: String, isNative: Bool = false, codec: (any StoreCodec)? = nil,
+    encode: @escaping @Sendable (Value) throws -> Data, decode: @escaping @Sendable (Data) throws -> Value
   ) {
     self.name = name
     self.isNative = isNative
+    self.codec = codec
     self.encode = encode
     self.decode = decode
   }
@@ -44,7 +47,7 @@ public struct Serializer<Value: Sendable>: Sendable {
 
   @inlinable
   static func codec(_ codec: any StoreCodec, name: String, isNative: Bool) -> Serializer where Value: Codable {
-    Serializer(name: name, isNative: isNative) {
+    Serializer(name: name, isNative: isNative, codec: codec) {
       try codec.encode($0)
     } decode: {
       try codec.decode(Value.self, from: $0)

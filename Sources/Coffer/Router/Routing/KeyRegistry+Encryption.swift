@@ -47,7 +47,8 @@ extension KeyRegistry {
 
   /// Returns the encryption that a key of a store declares, or `nil` if its values are plain.
   func encryption(of key: StoreKey, in location: DomainLocation) -> EncryptionPolicy? {
-    guard hasEncryptedKeys else { return nil }
+    // The kept old form of a value is protected as the value is.
+    guard hasEncryptedKeys, case let key = KeptForms.owner(of: key) ?? key else { return nil }
     return records(of: key, in: location).lazy.filter { $0.isFamily || $0.key == key }
       .compactMap(\.descriptor.encryption).first
   }

@@ -24,6 +24,8 @@ final class KeyRegistry: Sendable {
     let attributes: ValueAttributes
     /// Whether the key may be used without a catalog once catalogs are registered.
     let isExempt: Bool
+    /// The versions of the key's values; `nil` if they have none.
+    let schema: DeclaredSchema?
     /// The store of the key if it can be located; domains can differ and be one store.
     let location: Location
     var isFamily: Bool { descriptor.family != nil }
@@ -37,6 +39,8 @@ final class KeyRegistry: Sendable {
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
       key = try StoreKey(any.descriptor.name)
+      guard !KeptForms.contains(key) else { throw StorageError.reservedKey(key, location: "") }
+      schema = try any.key.declaredSchema()
       location =
         (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }
         ?? .unknown(any.descriptor.domain)
@@ -98,6 +102,8 @@ final class KeyRegistry: Sendable {
   private let configuration: StorageConfiguration
   /// The access controls of the keys.
   let accessControls = DeclaredAccessControls()
+  /// The versions of the keys' values.
+  let schemas = DeclaredSchemas()
 
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
@@ -132,6 +138,7 @@ final class KeyRegistry: Sendable {
       if let present = state.entry(key.declaredName, key.domain) { return present }
       try state.insert(record)
       accessControls.add(record)
+      schemas.add(record)
       return (record, nil)
     }
   }
@@ -194,6 +201,11 @@ final class KeyRegistry: Sendable {
         "The key is declared twice, with different bytes of the name or different protection.",
         advice: "Give one of them another name. Nothing was read or written.", key: record.key)
     }
+    guard (try key.schema).map({ SchemaMark($0.name, $0.version) }) == known.schema else {
+      throw StorageError(
+        .duplicateKey, "The key is declared twice, with different versions of its values.",
+        advice: "Declare its schema once. Nothing was read or written.", key: record.key)
+    }
     if let obstacle = record.obstacle { throw obstacle.locating(at: "", key: record.key) }
   }
 
@@ -234,6 +246,7 @@ final class KeyRegistry: Sendable {
       next.catalogs.append(catalog)
       state = next
       records.forEach(accessControls.add)
+      records.forEach(schemas.add)
     }
   }
 

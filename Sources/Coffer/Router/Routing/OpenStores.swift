@@ -18,10 +18,12 @@ final class OpenStores: Sendable {
   private struct State {
     var stores: [DomainLocation: OpenStore] = [:]
     var isClosed = false
+    var flushesAtTermination = false
   }
 
   private let configuration: StorageConfiguration
   private let accessControls: DeclaredAccessControls
+  private let schemas: DeclaredSchemas
   private let state = Locked(State())
   private let registry: KeyRegistry
   private let onOpen: @Sendable () -> Void
@@ -33,6 +35,7 @@ final class OpenStores: Sendable {
     self.configuration = configuration
     self.registry = registry
     accessControls = registry.accessControls
+    schemas = registry.schemas
     self.onOpen = onOpen
   }
 
@@ -58,7 +61,17 @@ final class OpenStores: Sendable {
 
   /// Returns the store of a domain, and opens it if necessary. If that fails, the next call tries again.
   /// - Parameter accepts: whether a store that is not open yet is anchored as it is.
+  ///
+  /// Pending writes of the store are committed first: the caller is about to use its engine.
   func store(of domain: StorageDomain, acceptingRollback accepts: Bool = false) async throws -> TypedStore {
+    let store = try await unflushedStore(of: domain, acceptingRollback: accepts)
+    try await store.flush()
+    return store
+  }
+
+  private func unflushedStore(
+    of domain: StorageDomain, acceptingRollback accepts: Bool = false
+  ) async throws -> TypedStore {
     let location = try DomainLocation(domain, configuration)
     let opening: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed("router") }
@@ -86,6 +99,7 @@ final class OpenStores: Sendable {
       return state.stores[location] != nil
     }
     if isOpened { onOpen() }
+    if isOpened, state.withLock({ $0.flushesAtTermination }) { try? result.get().flushAtTermination() }
     return try result.get()
   }
 
@@ -94,14 +108,14 @@ final class OpenStores: Sendable {
   /// If the encryption key is not available, the call throws, and the other keys can be used nevertheless.
   func store(of record: KeyRegistry.Record) async throws -> TypedStore {
     let domain = record.descriptor.domain
-    guard case .encrypted(let policy) = record.descriptor.security else { return try await store(of: domain) }
+    guard case .encrypted(let policy) = record.descriptor.security else { return try await unflushedStore(of: domain) }
     let location = try DomainLocation(domain, configuration)
     if mayEncrypt(location) {
       // A store that does not exist yet is not created for a key whose provider is missing.
       let stores = configuration.opening(domain).stores
       _ = try stores.encryption.source(policy.keyMaterial, stores.keychain)
     }
-    let store = try await store(of: domain)
+    let store = try await unflushedStore(of: domain)
     try await store.engine.as(SelectiveEncryption.self)?.open()
     return store
   }
@@ -142,7 +156,9 @@ final class OpenStores: Sendable {
     TypedStore(
       engine: engine, cacheCapacity: configuration.cacheCapacity,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
-      declaredAccessControl: control(at: location), cachePolicy: configuration.cachePolicy(at: location))
+      declaredAccessControl: control(at: location),
+      schema: StoreSchema { [schemas] in schemas.schema(of: $0, in: location) },
+      cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))
   }
 
   /// Returns the access controls that the keys of a store declare.
@@ -160,7 +176,14 @@ final class OpenStores: Sendable {
   /// The locations of the open stores.
   var locations: [DomainLocation] { open.map(\.location) }
 
-  /// Closes the stores that were opened here. Engines of the configuration stay open.
+  /// Commits the pending writes of all stores when the process ends.
+  func flushAtTermination() {
+    state.withLock { $0.flushesAtTermination = true }
+    for (_, store) in open { store.flushAtTermination() }
+  }
+
+  /// Commits pending writes and closes the stores that were opened here. Engines of the configuration stay open. A
+  /// store that cannot be closed is kept for another call.
   func close() async throws {
     let stores = state.withLock { state in
       state.isClosed = true
@@ -168,16 +191,24 @@ final class OpenStores: Sendable {
       return state.stores
     }
     var failure: (any Error)?
-    for (location, store) in stores {
-      guard configuration.engine(at: location) == nil else { continue }
-      do {
-        switch store {
-        case .open(let store): try await store.engine.close()
-        case .opening(let task):
-          guard let store = try? await task.value else { continue }  // The callers of `store(of:)` receive the error.
-          try await store.engine.close()
+    for (location, open) in stores {
+      // The callers of `store(of:)` receive the error of an opening.
+      let store: TypedStore? =
+        switch open {
+        case .open(let store): store
+        case .opening(let task): try? await task.value
         }
-      } catch { failure = error }
+      guard let store else { continue }
+      do {
+        if configuration.engine(at: location) == nil {
+          try await store.close()
+        } else {
+          try await store.pending?.close()
+        }
+      } catch {
+        failure = error
+        if store.pendingWrites.count > 0 { state.withLock { $0.stores[location] = .open(store) } }
+      }
     }
     if let failure { throw failure }
   }

@@ -76,7 +76,8 @@ extension StorageRouter {
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
-    try await store.commit(batch, StorageBatch.written(steps))
+    let hasSecrets = steps.contains { $0.resolved.record.descriptor.isSensitive }
+    try await store.write(batch, StorageBatch.written(steps), isThrough: hasSecrets)
   }
 
   fileprivate nonisolated func step<K: StorageKey>(

@@ -34,7 +34,7 @@ extension StorageConfiguration {
   func keepsSecrets(_ domain: StorageDomain) -> Bool {
     switch domain {
     case .engine(let name): engines[name]?.capabilities.contains(.secrecy) ?? true
-    case .store(.other(let scheme, _)): stores.schemes.first { $0.name == scheme }?.keepsSecrets ?? true
+    case .store(.other(let scheme, _)): StoreScheme.named(scheme, in: stores.schemes)?.keepsSecrets ?? true
     default: domain.keepsSecrets
     }
   }

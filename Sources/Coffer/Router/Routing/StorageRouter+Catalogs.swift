@@ -5,7 +5,8 @@ extension StorageRouter {
   /// Keys that were used before their catalog was registered remain valid.
   /// - Parameters:
   ///   - catalog: the catalog; each can be registered once.
-  ///   - migrateImmediately: whether the keys' migrations run now instead of when a key is first used.
+  ///   - migrateImmediately: whether the keys' migrations run now instead of when a key is first used, and their values
+  ///     are brought to the present versions instead of when each is first read.
   /// - Throws: `StorageError`: `duplicateKey` for a name or a catalog that is already registered, `invalidDeclaration`
   ///   for a key without owner or description or with a security policy that its domain does not support, `insecureKey`
   ///   for a secret in a store that does not protect values or with a sync policy, and the errors of reading the
@@ -19,9 +20,12 @@ extension StorageRouter {
     follower?.changed()
     guard migrateImmediately else { return }
     var failure: (any Error)?
-    for key in catalog.allKeys where key.descriptor.hasMigration {
-      do { _ = try await key.key.resolved(by: self) } catch { failure = failure ?? error }
+    for key in catalog.allKeys where key.descriptor.mayBeOlder {
+      do {
+        try await MigrationRemains.$isBatch.withValue(true) { try await key.key.migrated(by: self) }
+      } catch { failure = failure ?? error }
     }
+    await remains.settle(upTo: MigrationRemains.shortSize)
     if let failure { throw failure }
   }
 

@@ -28,9 +28,9 @@ extension StorageRouter {
           return encoded
         }
       } else {
-        DamagePlan(damage.policy) { EncodedValue($0, resolved.attributes) }
+        DamagePlan(damage.policy) { resolved.marked(EncodedValue($0, resolved.attributes)) }
       }
-    try await damage.handle(resolved.key, after: error, plan) { _ = try serializer.value(from: $0, resolved) }
+    try await damage.handle(resolved.key, after: error, plan) { try serializer.check($0, resolved) }
   }
 
   /// Begins to handle a damaged value for a caller that cannot wait.
@@ -50,5 +50,11 @@ extension StorageConfiguration {
   func cachePolicy(at location: DomainLocation) -> CachePolicy {
     for (domain, policy) in cachePolicies where (try? DomainLocation(domain, self)) == location { return policy }
     return cachePolicy
+  }
+
+  /// Returns when the values of a store are committed.
+  func writePolicy(at location: DomainLocation) -> WritePolicy {
+    for (domain, policy) in writePolicies where (try? DomainLocation(domain, self)) == location { return policy }
+    return writePolicy
   }
 }

@@ -9,7 +9,7 @@ extension StorageRouter {
   ///   listings.
   public nonisolated func ids<ID, Value>(of family: KeyFamily<ID, Value>) async throws -> [ID] {
     let resolved = try await resolve(family)
-    return try await resolved.store.engine.summaries(prefix: resolved.record.key).map {
+    return try await resolved.flushedEngine().summaries(prefix: resolved.record.key).map {
       try family.id($0.key, resolved)
     }
   }
@@ -32,6 +32,7 @@ extension StorageRouter {
     of family: KeyFamily<ID, Value>, pageSize: Int = 256
   ) async throws -> AsyncThrowingStream<(id: ID, value: Value), any Error> {
     let resolved = try await resolve(family)
+    try await resolved.store.flush()
     let pages = KeyFamilyPages(self, resolved, family, pageSize: max(1, pageSize))
     return AsyncThrowingStream { try await pages.next() }
   }
@@ -41,7 +42,7 @@ extension StorageRouter {
   ///   is `outcomeUnknown` or `unfinished`.
   public nonisolated func removeAll<ID, Value>(of family: KeyFamily<ID, Value>) async throws {
     let resolved = try await resolve(family)
-    try await resolved.store.commit(WriteBatch([resolved.record.removal]), [])
+    try await resolved.write(WriteBatch([resolved.record.removal]), [])
   }
 
   /// Returns the number of the members with a value, their total size and the date of the last change, without reading
@@ -114,7 +115,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     last = entry.key
     return (
       try family.id(entry.key, resolved),
-      try family.template.serializer.value(from: EncodedValue(entry), resolved.member(entry.key))
+      try family.template.serializer.presentValue(from: EncodedValue(entry), resolved.member(entry.key))
     )
   }
 
@@ -125,8 +126,9 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     } by: { key, error in
       try await router.handle(error, of: family.member(key), resolved.member(key))
     } read: {
-      try await store.engine.withSnapshot { [last, pageSize] in
-        try await $0.page(prefix: prefix, after: last, limit: pageSize)[...]
+      try await store.engine.withSnapshot { [last, pageSize, resolved] in
+        let page = try await $0.page(prefix: prefix, after: last, limit: pageSize)
+        return try await resolved.inPresentVersion(page, of: $0)[...]
       }
     }
   }
@@ -179,7 +181,8 @@ extension KeyFamily {
 extension TypedStore {
   /// Returns the summary of all values whose keys start with a prefix, from one state, with one page in memory at once.
   func familySummary(_ prefix: StoreKey) async throws -> KeyFamilySummary {
-    try await engine.withSnapshot { snapshot in
+    try await flush()
+    return try await engine.withSnapshot { snapshot in
       var summary = KeyFamilySummary([])
       var last: StoreKey?
       while true {

@@ -37,6 +37,8 @@ extension StorageRouter {
           try serializer.value(from: $0, resolved)
         } handling: { [self] in
           try await handle($0, of: key, resolved)
+        } previous: { [self] in
+          try await previous(of: key, resolved)?.value
         }
       })
   }

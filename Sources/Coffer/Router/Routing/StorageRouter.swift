@@ -24,6 +24,8 @@ public actor StorageRouter: StorageProviding {
   nonisolated let openStores: OpenStores
   /// The running migrations of keys.
   nonisolated let migrations = MigrationRuns()
+  /// What migrations have left of plain values.
+  nonisolated let remains = MigrationRemains()
   let sync: SyncHelper
   /// Sends automatic keys after changes; `nil` without a transport.
   nonisolated let follower: SyncFollower?
@@ -100,6 +102,7 @@ public actor StorageRouter: StorageProviding {
     try record.checkLocation(configuration)
     let store = if let known { known.store } else { try await openStores.store(of: record) }
     let resolved = ResolvedKey(record, store, declaration: declaration)
+    try resolved.checkVersions()
     // Only a migrated key is kept, since `cached(_:)` and submissions use what is.
     if known == nil, record.descriptor.hasMigration, try await !settle(key, resolved) { return resolved }
     registry.keep(resolved)
@@ -134,7 +137,7 @@ public actor StorageRouter: StorageProviding {
     try checkSize(encoded.data.count, resolved.record, resolved.key)
     let batch = WriteBatch(
       [.put(resolved.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))])
+    try await resolved.write(batch, [(resolved.key, Box(value, size: encoded.data.count))])
   }
 
   /// Returns the value of a key, or its default while there is none.
@@ -151,8 +154,12 @@ public actor StorageRouter: StorageProviding {
 
   private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
     let serializer = key.serializer
-    return try await handlingDamage(of: key, resolved) {
-      try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
+    return try await resolved.store.orPrevious {
+      try await handlingDamage(of: key, resolved) {
+        try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
+      }
+    } previous: {
+      try await previous(of: key, resolved)?.value
     }
   }
 
@@ -190,7 +197,7 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError`.
   public nonisolated func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
-    try await resolved.store.delete(resolved.key)
+    try await resolved.write(WriteBatch([.delete(resolved.key)]), [(resolved.key, nil)])
   }
 
   /// Returns whether there is a stored value, regardless of the key's default; `false` means proven absent.
@@ -204,7 +211,7 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError` when they cannot be read.
   public nonisolated func bytes<K: StorageKey>(of key: K) async throws -> Data? {
     let resolved = try await resolve(key)
-    return try await resolved.store.engine.entry(resolved.key)?.value
+    return try await resolved.flushedEngine().entry(resolved.key)?.value
   }
 
   /// Atomically modifies a value, starting from the key's default when there is none. No concurrent change is lost.
@@ -255,12 +262,16 @@ public actor StorageRouter: StorageProviding {
 
   // MARK: Ending
 
-  /// Closes the stores that the router has opened, and sends nothing more to other devices: call
-  /// ``waitForSync(within:)`` before to send the latest changes. Engines of the configuration stay open. Later calls
-  /// for keys of the closed stores throw `closed`.
-  /// - Throws: The error of the last store that could not be closed; the others are closed.
+  /// Commits pending writes, closes the stores that the router has opened, and sends nothing more to other devices.
+  ///
+  /// Call ``waitForSync(within:)`` before to send the latest changes. Engines of the configuration stay open. Later
+  /// calls for keys of the closed stores throw `closed`. If migrations have moved plain values to protected keys, it
+  /// first frees the files of the older stores of them, which takes time proportional to the size of these stores.
+  /// - Throws: The error of the last store that could not be closed; the others are closed. If writes are still
+  ///   pending, its engine stays open, and another call tries again.
   public nonisolated func close() async throws {
     follower?.end()
+    await remains.close()
     defer {
       registry.forgetStores { record in
         guard case .located(let location) = record.location else { return true }

@@ -17,7 +17,7 @@ public struct StorageState: Sendable {
         .unregisteredKey, "The key is not part of this state.",
         advice: "Pass it to state(of:), together with the others.", key: name)
     }
-    if let encoded { return try key.serializer.value(from: encoded, resolved) }
+    if let encoded { return try key.serializer.presentValue(from: encoded, resolved) }
     if let value = key.defaultValue { return value }
     throw StorageError.absent(resolved)
   }
@@ -35,6 +35,7 @@ extension StorageRouter {
     var state = StorageState()
     guard let store = resolved.first?.store else { return state }
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
+    try await store.flush()
     let entries = try await store.handlingDamage { error in
       resolved.first { $0.key == error.key }?.key
     } by: { damaged, error in
@@ -42,7 +43,9 @@ extension StorageRouter {
         return try await handle(error, of: key, resolved)
       }
     } read: {
-      try await store.engine.entries(resolved.map(\.key))
+      let entries = try await store.engine.entries(resolved.map(\.key))
+      guard resolved.contains(where: { $0.record.schema != nil }) else { return entries }
+      return try await presentVersions(of: resolved, in: store.engine)
     }
     for (resolved, entry) in zip(resolved, entries) {
       state.found[resolved.key] = (resolved, entry.map { EncodedValue($0) })

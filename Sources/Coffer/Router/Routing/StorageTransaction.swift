@@ -20,9 +20,7 @@ public final class StorageTransaction: Sendable {
   /// - Throws: `StorageError`: `notFound` when there is neither; `notAtomic` for a key of another store.
   public func get<K: StorageKey>(_ key: K) async throws -> K.Value {
     let resolved = try await resolve(key)
-    if let encoded = try await attempt.value(of: resolved.key) {
-      return try key.serializer.value(from: encoded, resolved)
-    }
+    if let encoded = try await attempt.value(of: resolved.key) { return try await value(encoded, key, resolved) }
     guard let value = key.defaultValue else { throw StorageError.absent(resolved) }
     return value
   }
@@ -51,6 +49,22 @@ public final class StorageTransaction: Sendable {
   public func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
     try attempt.delete(resolved.key)
+  }
+
+  private func value<K: StorageKey>(
+    _ encoded: EncodedValue, _ key: K, _ resolved: StorageRouter.ResolvedKey
+  ) async throws -> K.Value {
+    do { return try key.serializer.value(from: encoded, resolved) } catch let error as StorageError
+      where error.code == .migrationNeeded
+    {
+      attempt.needsMigration(error)
+      throw error
+    } catch let error as StorageError where error.code == .newerFormat {
+      guard let keptKey = KeptForms.key(of: resolved.key), let kept = try await attempt.value(of: keptKey),
+        let old = try resolved.oldForm(kept.data, replacedBy: encoded.data)
+      else { throw error }
+      return try key.serializer.presentValue(from: old, resolved)
+    }
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
@@ -111,11 +125,16 @@ extension StorageRouter {
   /// - Throws: `StorageError`: `unsupported` for a store without revisions.
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let resolved = try await resolve(key)
-    let entry = try await handlingDamage(of: key, resolved) {
-      try await resolved.store.engine.versionedEntry(resolved.key)
+    let (engine, serializer) = (try await resolved.flushedEngine(), key.serializer)
+    return try await resolved.store.orPrevious {
+      try await handlingDamage(of: key, resolved) {
+        let entry = try await engine.versionedEntry(resolved.key)
+        let value = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
+        return Versioned(value, revision: entry?.revision)
+      }
+    } previous: {
+      try await previous(of: key, resolved).map { Versioned($0.value, revision: $0.revision) }
     }
-    return Versioned(
-      try entry.map { try key.serializer.value(from: EncodedValue($0), resolved) }, revision: entry?.revision)
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -134,7 +153,7 @@ extension StorageRouter {
     let resolved = try await resolve(key)
     let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try checkSize(encoded.data.count, resolved.record, resolved.key)
-    let batch = try resolved.store.engine.checkingConditions(
+    let batch = try await resolved.flushedEngine().checkingConditions(
       WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
     return try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))]).revision
   }

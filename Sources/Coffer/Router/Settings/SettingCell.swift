@@ -40,6 +40,9 @@ final class SettingCell: Sendable {
     caches = engine.capabilities.contains(.immediateRevisions)
   }
 
+  /// The number of own writes so far.
+  var writes: Int { state.withLock { $0.writes } }
+
   /// The last known value; `nil` if none is stored or known.
   var known: (any AnyBox)? { state.withLock { $0.value } }
 
@@ -67,9 +70,33 @@ final class SettingCell: Sendable {
     }
   }
 
+  /// Returns the kept old form of a newer value, if it has the present version of the key's schema.
+  func oldFormNow(of newer: EncodedValue) throws -> EncodedValue? {
+    guard let kept = KeptForms.key(of: resolved.key) else { return nil }
+    return try resolved.oldForm(try engine.entryNow(kept)?.value, replacedBy: newer.data)
+  }
+
+  /// Returns the operations of a write of a key with versions: a newer value is refused, and the kept old form removed.
+  func versioned(_ operation: WriteBatch.Operation) throws -> [WriteBatch.Operation] {
+    guard resolved.record.schema != nil else { return [operation] }
+    var operations = [operation]
+    if case .put = operation {
+      let entry = try engine.entryNow(resolved.key)
+      if let entry { _ = try resolved.isPresent(entry.attributes) }
+      operations.insert(.require(resolved.key, entry?.revision), at: 0)
+    }
+    if let kept = KeptForms.key(of: resolved.key) { operations.append(.delete(kept)) }
+    return operations
+  }
+
   /// Submits a batch that stores a value, or removes it if it is `nil`. A failed commit is passed to `completion`.
+  /// - Parameters:
+  ///   - batch: the batch.
+  ///   - value: the value.
+  ///   - accepted: called in the order of the writes, before the batch is submitted.
+  ///   - completion: called with the outcome.
   func submit(
-    _ batch: WriteBatch, _ value: (any AnyBox)?,
+    _ batch: WriteBatch, _ value: (any AnyBox)?, accepted: () -> Void = {},
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
     let expires = !batch.expiries.isEmpty
@@ -81,6 +108,7 @@ final class SettingCell: Sendable {
       state.pending += 1
       state.writes += 1
     }
+    accepted()
     engine.submit(batch, from: resolved.store.origin) { [self] result in
       state.withLock { $0.end(result, expires: expires) }
       let isHeld = early.withLock { early in

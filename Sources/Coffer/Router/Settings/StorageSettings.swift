@@ -119,6 +119,10 @@ public final class StorageSettings: Sendable {
     do { return try cell.read(key) } catch let error as StorageError where error.code == .damaged {
       router.handleSoon(error, of: key, cell.resolved)
       throw error
+    } catch let error as StorageError where error.code == .migrationNeeded {
+      // An older version of the application has stored it since: the migration has to suspend.
+      Task { [resolved = cell.resolved] in try? await resolved.store.migrateValue(of: resolved.key) }
+      throw error
     }
   }
 
@@ -140,14 +144,34 @@ public final class StorageSettings: Sendable {
   func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
     do {
       let cell = try cell(of: key)
-      let batch = WriteBatch([try cell.operation(value, key, router)], durability: .relaxed)
+      let operation = try cell.operation(value, key, router)
+      let batch = WriteBatch(try cell.versioned(operation), durability: .relaxed)
       writes.withLock { $0.pending += 1 }
-      cell.submit(batch, value.map { Box($0) }) { [self] result in
-        if case .failure(let error) = result { failed(error) }
-        ended()
-      }
+      submit(batch, operation, value.map { Box($0) }, cell)
     } catch {
       failed(error)
+    }
+  }
+
+  private func submit(
+    _ batch: WriteBatch, _ operation: WriteBatch.Operation, _ box: (any AnyBox)?, _ cell: SettingCell
+  ) {
+    let number = Locked(0)
+    cell.submit(batch, box) {
+      number.withLock { $0 = cell.writes }
+    } completion: { [self] result in
+      defer { ended() }
+      do { _ = try result.get() } catch let error as StorageError
+        where error.code == .preconditionFailed && cell.resolved.record.schema != nil
+      {
+        // Another writer was faster. A later own write replaces both.
+        guard cell.writes == number.withLock({ $0 }) else { return }
+        do {
+          let again = WriteBatch(try cell.versioned(operation), durability: .relaxed)
+          writes.withLock { $0.pending += 1 }
+          submit(again, operation, box, cell)
+        } catch { failed(error) }
+      } catch { failed(error) }
     }
   }
 
@@ -194,6 +218,11 @@ extension StorageRouter {
   ) async throws -> (StoreKey, SettingCell, any SynchronousEngine) {
     let resolved = try await resolve(key)
     _ = try await stored(key)
+    guard resolved.store.pending == nil else {
+      throw StorageError.unsupported(
+        "settings in a store with write-back", advice: "Use get and set of the router, or write through.",
+        location: resolved.store.engine.description)
+    }
     guard let engine = try await resolved.store.engine.synchronous() else {
       throw StorageError.unsupported(
         "reads that do not suspend", advice: "Use get and set of the router.",
@@ -207,7 +236,14 @@ extension StorageRouter {
 
 extension SettingCell {
   fileprivate func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
-    try read { Box(try key.serializer.value(from: $0, resolved)) }
+    try read { encoded in
+      do { return Box(try key.serializer.value(from: encoded, resolved)) } catch let error as StorageError
+        where error.code == .newerFormat
+      {
+        guard let old = try oldFormNow(of: encoded) else { throw error }
+        return Box(try key.serializer.presentValue(from: old, resolved))
+      }
+    }
   }
 
   /// Returns the operation that stores a value, or removes it if it is `nil`.

@@ -11,6 +11,7 @@ extension StorageRouter {
   /// yet or cannot accept it without suspending, and for a value that ``set(_:for:)`` would refuse.
   nonisolated func submit<K: StorageKey>(_ value: K.Value, for key: K) -> Submission? {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
+      resolved.record.schema == nil, resolved.store.pending == nil,
       let engine = resolved.store.engine as? any SynchronousEngine,
       let encoded = try? key.serializer.encoded(value, resolved),
       (try? checkSize(encoded.data.count, resolved.record, resolved.key)) != nil

@@ -106,7 +106,7 @@ public final class StoredValue<Key: StorageKey> {
       if writing == task { writing = nil }
     }
     if let writeFailure { throw writeFailure }
-    try await router.resolve(key).store.engine.flush()
+    try await router.resolve(key).flushedEngine().flush()
   }
 
   /// Returns the stored value, and reads it from the store if necessary. Edits that are made meanwhile override it.
@@ -170,7 +170,7 @@ public final class StoredValue<Key: StorageKey> {
       try? await Task.sleep(for: .milliseconds(100))
       flushing = nil
       do {
-        try await router.resolve(key).store.engine.flush()
+        try await router.resolve(key).flushedEngine().flush()
       } catch {
         state = .failed(StoredError.storage(error))
       }

@@ -72,7 +72,7 @@ extension StorageRouter {
   }
 
   private nonisolated func refuseLargeValues(of resolved: ResolvedKey) async throws {
-    for entry in try await resolved.store.engine.entries(of: resolved.record)
+    for entry in try await resolved.flushedEngine().entries(of: resolved.record)
     where entry.value.count > configuration.sync.maximumAutomaticSize {
       throw StorageError(
         .dataTooLargeForSync, "The value has \(entry.value.count) bytes, which exceeds the limit for automatic sync.",

@@ -1,4 +1,3 @@
-import CofferLocks
 import Foundation
 
 /// The reason of an external step for refusing a value, in words that may be shown.
@@ -48,30 +47,21 @@ public struct MigrationStep: Sendable {
     }
   }
 
+  /// The step in messages.
+  var text: String { "the step from \(source) to \(target)" }
+
   /// A failure of the step itself, as opposed to the end of the wait for it.
   struct StepFailure: Error {
     let error: (any Error)?
   }
 
-  /// Runs the step. A step that does not return in time is cancelled and left behind.
-  /// - Throws: ``StepFailure``, `late`, or `CancellationError`.
-  func run(_ value: any Sendable, orThrow late: StorageError) async throws -> any Sendable {
-    let run = SharedOutcome()
-    let result = Locked<(any Sendable)?>(nil)
-    let task = Task { [body] in
-      do {
-        let new = try await body(value)
-        result.withLock { $0 = new }
-        run.finish(.success(()))
-      } catch {
-        run.finish(.failure(StepFailure(error: error)))
-      }
+  /// Runs the step under a watch, which leaves a step behind that does not return in time.
+  /// - Throws: ``StepFailure``.
+  func run(
+    _ value: any Sendable, _ watch: StepWatch, orThrow late: @escaping @Sendable () -> StorageError
+  ) async throws -> any Sendable {
+    do { return try await watch.step(within: limit, late: late) { try await body(value) } } catch {
+      throw StepFailure(error: error)
     }
-    do { try await run.wait(limit, orThrow: late) } catch {
-      task.cancel()
-      throw error
-    }
-    guard let new = result.withLock({ $0 }) else { throw StepFailure(error: nil) }
-    return new
   }
 }

@@ -6,34 +6,44 @@ import Foundation
 public struct StoreSchema: Sendable {
   private var keys: [StoreKey: DeclaredSchema] = [:]
   private var prefixes: [(prefix: StoreKey, schema: DeclaredSchema)] = []
+  /// Finds the schemas of keys that are declared elsewhere, such as those of a router.
+  private var lookup: (@Sendable (StoreKey) -> DeclaredSchema?)?
 
   /// Creates a schema without declarations.
   public init() {}
 
+  init(lookup: @escaping @Sendable (StoreKey) -> DeclaredSchema?) { self.lookup = lookup }
+
   /// Declares the schema of one key.
   /// - Throws: `StorageError` with code `invalidSchema` if the key is declared already.
-  public mutating func declare<Value>(_ key: StoreKey, _ schema: ValueSchema<Value>) throws {
-    guard keys.updateValue(schema.declared, forKey: key) == nil else {
+  public mutating func declare<Value: Codable>(_ key: StoreKey, _ schema: ValueSchema<Value>) throws {
+    guard keys.updateValue(schema.byStore, forKey: key) == nil else {
       throw StorageError.invalidSchema(schema.name, "its key is declared twice.")
     }
   }
 
   /// Declares the schema of all keys that start with a prefix.
   /// - Throws: `StorageError` with code `invalidSchema` if the prefix is declared already.
-  public mutating func declare<Value>(prefix: StoreKey, _ schema: ValueSchema<Value>) throws {
+  public mutating func declare<Value: Codable>(prefix: StoreKey, _ schema: ValueSchema<Value>) throws {
     guard !prefixes.contains(where: { $0.prefix == prefix }) else {
       throw StorageError.invalidSchema(schema.name, "its prefix is declared twice.")
     }
-    prefixes.append((prefix, schema.declared))
+    prefixes.append((prefix, schema.byStore))
     prefixes.sort { $0.prefix.size > $1.prefix.size }
   }
 
   /// Returns the schema of a key; `nil` if it has none. Kept old forms have none.
   subscript(key: StoreKey) -> DeclaredSchema? {
+    if let lookup { return KeptForms.contains(key) ? nil : lookup(key) }
     if let schema = keys[key] { return schema }
     guard let schema = prefixes.first(where: { key.hasPrefix($0.prefix) })?.schema, !KeptForms.contains(key) else {
       return nil
     }
     return schema
   }
+}
+
+extension ValueSchema where Value: Codable {
+  /// The schema of values that a typed store encodes.
+  fileprivate var byStore: DeclaredSchema { declared { try $1.encode($0, for: $2) } }
 }

@@ -28,11 +28,13 @@ extension TypedStore {
     let listed = try await listing(prefix, schema, &report)
     state.total = listed.due.count
     progress?(state)
-    for start in stride(from: 0, to: listed.due.count, by: 100) {
+    var rest = listed.due[...]
+    while !rest.isEmpty {
       try Task.checkCancellation()
-      let keys = Array(listed.due[start..<min(start + 100, listed.due.count)])
+      let keys = rest.prefix(Self.groupSize(rest)).map(\.key)
+      rest = rest.dropFirst(keys.count)
       try await migrateTogether(keys, schema, isDryRun: isDryRun, &report)
-      (state.completed, state.migrated) = (start + keys.count, report.migrated)
+      (state.completed, state.migrated) = (listed.due.count - rest.count, report.migrated)
       progress?(state)
     }
     if !engine.isReadOnly, !isDryRun { try await removeKeptForms(of: listed.removed) }
@@ -53,22 +55,45 @@ extension TypedStore {
     }
   }
 
-  /// Returns the keys of values with older versions, and those of absent values that have kept forms.
+  /// The number of values at the beginning that are migrated in one commit: up to 100, and about 4 MiB, since all of
+  /// them are in memory at once, with their old forms.
+  private static func groupSize(_ values: ArraySlice<DueValue>) -> Int {
+    var (count, bytes) = (0, 0)
+    for value in values.prefix(100) {
+      bytes += value.size
+      if count > 0, bytes > 4 << 20 { break }
+      count += 1
+    }
+    return count
+  }
+
+  /// A value of an older version.
+  private struct DueValue {
+    let key: StoreKey
+    /// The size in bytes; that of a secret, which is not known, counts as 64 KiB.
+    let size: Int
+  }
+
+  /// Returns the values of older versions, and the keys of absent values that have kept forms.
   private func listing(
     _ prefix: StoreKey?, _ schema: StoreSchema, _ report: inout SchemaMigrationReport
-  ) async throws -> (due: [StoreKey], removed: [StoreKey]) {
+  ) async throws -> (due: [DueValue], removed: [StoreKey]) {
     let (summaries, kept) = try await engine.withSnapshot { snapshot in
       let all = try await snapshot.listingKeptForms.allSummaries(prefix: prefix)
       return (
         all.filter { !KeptForms.contains($0.key) }, all.compactMap { KeptForms.owner(of: $0.key) }
       )
     }
-    var due: [StoreKey] = []
+    var due: [DueValue] = []
     for summary in summaries {
       guard let declared = schema[summary.key] else { continue }
       do {
         let version = try declared.storedVersion(summary.attributes, of: summary.key, at: engine.description)
-        if version < declared.version { due.append(summary.key) } else { report.current += 1 }
+        guard version < declared.version else {
+          report.current += 1
+          continue
+        }
+        due.append(DueValue(key: summary.key, size: summary.size ?? 64 << 10))
       } catch let error as StorageError {
         report.add(error, of: summary.key)
       }
@@ -94,15 +119,14 @@ extension TypedStore {
   ) async throws {
     var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
     do {
-      for entry in try await engine.entries(keys) {
-        try Task.checkCancellation()
-        guard let entry, let declared = schema[entry.key] else { continue }
+      let entries = try await engine.entries(keys).compactMap { $0 }.filter { schema[$0.key] != nil }
+      for (entry, migration) in zip(entries, try await migrations(of: entries)) {
         do {
-          guard let migration = try await migration(of: entry, by: declared) else {
+          guard let found = try migration.get() else {
             others.current += 1
             continue
           }
-          operations += migration
+          operations += found
           migrated += 1
         } catch let error as StorageError where error.isOfOneValue {
           others.add(error, of: entry.key)

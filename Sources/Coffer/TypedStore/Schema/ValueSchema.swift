@@ -13,12 +13,17 @@ import Foundation
 /// try schema.declare("theme", themes)
 /// let store = try TypedStore(engine: engine, schema: schema)
 /// ```
-public struct ValueSchema<Value: Codable & Sendable>: Sendable {
+///
+/// A router's key declares one with ``TypedKey/versioned(by:)``.
+public struct ValueSchema<Value: Sendable>: Sendable {
   /// The name of the schema, which is stored with each value.
-  public var name: String { declared.name }
+  public let name: String
   /// The present version: that of `Value`.
-  public var version: Int { declared.version }
-  let declared: DeclaredSchema
+  public let version: Int
+  private let unversioned: Int
+  private let steps: [Int: MigrationStep]
+  private let keepOldForm: OldFormPolicy
+  private let validate: (@Sendable (Value) throws -> Void)?
 
   /// Creates a schema.
   /// - Parameters:
@@ -39,22 +44,38 @@ public struct ValueSchema<Value: Codable & Sendable>: Sendable {
     guard 1...Int(Int32.max) ~= version, 1...version ~= unversioned else {
       throw StorageError.invalidSchema(name, "version \(version) or \(unversioned) is out of range.")
     }
-    declared = DeclaredSchema(
-      name: name, version: version, unversioned: unversioned, type: Value.self,
-      steps: try Self.chained(steps, to: version, of: name), keepOldForm: keepOldForm
-    ) { value, coding, key in
+    self.steps = try Self.chained(steps, to: version, of: name)
+    (self.name, self.version, self.unversioned) = (name, version, unversioned)
+    (self.keepOldForm, self.validate) = (keepOldForm, validate)
+  }
+
+  /// Returns the schema without its type.
+  /// - Parameters:
+  ///   - reading: returns the coding by which the steps read older values, given that of the store.
+  ///   - encode: encodes a value of the present version, with the mark of the schema.
+  func declared(
+    reading: @escaping @Sendable (ByteCoding) -> ByteCoding = { $0 },
+    encode: @escaping @Sendable (Value, ByteCoding, StoreKey) throws -> EncodedValue
+  ) -> DeclaredSchema {
+    DeclaredSchema(
+      name: name, version: version, unversioned: unversioned, type: Value.self, steps: steps, keepOldForm: keepOldForm,
+      reading: reading
+    ) { [validate] value, coding, key in
       guard let value = value as? Value else { throw MigrationStep.StepFailure(error: nil) }
       try validate?(value)
-      return try coding.encode(value, for: key)
+      return try encode(value, coding, key)
     }
   }
+
+  /// The types that the steps read.
+  var olderTypes: [any Any.Type] { steps.values.map(\.types.old) }
 
   private static func chained(
     _ steps: [MigrationStep], to version: Int, of name: String
   ) throws -> [Int: MigrationStep] {
     var chain: [Int: MigrationStep] = [:]
     for step in steps {
-      let text = "the step from \(step.source) to \(step.target)"
+      let text = step.text
       guard step.source > 0, step.source < step.target else {
         throw StorageError.invalidSchema(name, "\(text) does not lead to a later version.")
       }
@@ -89,11 +110,14 @@ struct DeclaredSchema: Sendable {
   let steps: [Int: MigrationStep]
   let keepOldForm: OldFormPolicy
   let mark: ValueAttributes
+  /// Returns the coding by which the steps read older values.
+  let reading: @Sendable (ByteCoding) -> ByteCoding
   let finish: @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
 
   init(
     name: String, version: Int, unversioned: Int, type: any Any.Type, steps: [Int: MigrationStep],
-    keepOldForm: OldFormPolicy, finish: @escaping @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
+    keepOldForm: OldFormPolicy, reading: @escaping @Sendable (ByteCoding) -> ByteCoding,
+    finish: @escaping @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
   ) {
     self.name = name
     self.version = version
@@ -101,6 +125,7 @@ struct DeclaredSchema: Sendable {
     self.type = type
     self.steps = steps
     self.keepOldForm = keepOldForm
+    self.reading = reading
     self.finish = finish
     mark = SchemaMark(name, version).attributes
   }
@@ -130,18 +155,21 @@ struct DeclaredSchema: Sendable {
     return mark.version
   }
 
+  /// The shortest limit of the steps.
+  var shortestLimit: Duration { steps.values.lazy.map(\.limit).min() ?? .seconds(30) }
+
   /// Returns the present form of an older value, validated and encoded.
   /// - Throws: `StorageError`: `migrationFailed`, or `decodingFailed`; `CancellationError`.
   func migrate(
-    _ entry: StoreEntry, from version: Int, _ coding: ByteCoding
+    _ entry: StoreEntry, from version: Int, _ coding: ByteCoding, _ watch: StepWatch
   ) async throws -> EncodedValue {
-    func failed(_ reason: String, _ error: (any Error)? = nil) -> StorageError {
+    @Sendable func failed(_ reason: String, _ error: (any Error)? = nil) -> StorageError {
       .migrationFailed(
         self, from: version, reason, key: entry.key, location: coding.location, underlying: error)
     }
     guard let first = steps[version] else { throw failed("there is no step from version \(version).") }
     var value: any Sendable
-    do { value = try first.decode(EncodedValue(entry), coding, entry.key) } catch let error as StorageError {
+    do { value = try first.decode(EncodedValue(entry), reading(coding), entry.key) } catch let error as StorageError {
       let isMarked = try SchemaMark(in: entry.attributes) != nil
       let origin = isMarked ? "." : ", the version of values without a mark."
       throw StorageError(
@@ -150,12 +178,13 @@ struct DeclaredSchema: Sendable {
     }
     var step: MigrationStep? = first
     while let current = step {
-      let text = "the step from \(current.source) to \(current.target)"
       do {
-        value = try await current.run(value, orThrow: failed("\(text) did not return within \(current.limit)."))
+        value = try await current.run(value, watch) {
+          failed("\(current.text) did not return within \(current.limit).")
+        }
       } catch let failure as MigrationStep.StepFailure {
         throw failed(
-          "\(text) failed." + ((failure.error as? StepRefusal).map { " " + $0.message } ?? ""), failure.error)
+          "\(current.text) failed." + ((failure.error as? StepRefusal).map { " " + $0.message } ?? ""), failure.error)
       }
       step = steps[current.target]
     }

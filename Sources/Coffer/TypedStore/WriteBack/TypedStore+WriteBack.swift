@@ -1,12 +1,15 @@
 extension TypedStore {
   /// Commits a batch without preconditions, or adds it to the pending writes if the store has write-back.
-  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws {
+  /// - Parameter isThrough: whether the batch is committed before this returns, after the pending writes.
+  func write(
+    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], isThrough: Bool = false
+  ) async throws {
     guard let pending else {
       try await commit(batch, written)
       return
     }
     // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
-    if engine.isReadOnly || requiresUser(batch) {
+    if isThrough || engine.isReadOnly || mustBeCommitted(batch) {
       try await pending.flush()
       try await commit(batch, written)
     } else {
@@ -14,10 +17,15 @@ extension TypedStore {
     }
   }
 
-  private func requiresUser(_ batch: WriteBatch) -> Bool {
+  /// Whether a batch cannot be pending: the user is asked for one of its values, a value has versions, so that one of
+  /// a newer version must be refused to the caller, or it removes keys by their prefix.
+  private func mustBeCommitted(_ batch: WriteBatch) -> Bool {
     batch.operations.contains { operation in
-      if case .put(let key, _, let attributes) = operation { return requiresUser(key, attributes) }
-      return false
+      switch operation {
+      case .put(let key, _, let attributes): requiresUser(key, attributes) || coding.schema?[key] != nil
+      case .delete(let key): coding.schema?[key] != nil
+      default: true
+      }
     }
   }
 

@@ -25,7 +25,7 @@ extension WriteBuffer {
   private func present(_ state: inout State) -> Task<Void, any Error> {
     if let run = state.run { return run }
     state.sealed = state.groups.count
-    let run = Task.detached { try await self.commitSealed() }
+    let run = SavingTask.throwing { try await self.commitSealed() }
     state.run = run
     return run
   }

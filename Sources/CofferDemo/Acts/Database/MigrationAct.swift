@@ -58,7 +58,7 @@ private func key(_ number: Int) throws -> StoreKey {
   try StoreKey("wishes/" + String(1_000 + number))
 }
 
-private func wishes<Value>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
+private func wishes<Value: Codable>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
   var schemas = StoreSchema()
   try schemas.declare(prefix: "wishes/", schema)
   return try TypedStore(engine: engine, schema: schemas)

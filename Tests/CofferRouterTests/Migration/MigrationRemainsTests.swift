@@ -1,0 +1,131 @@
+import Coffer
+import CofferFileSystem
+import CofferTestSupport
+import CofferTestTraits
+import Foundation
+import Testing
+
+/// Freeing the files of a store of the plain values that migrations have moved to protected keys.
+@Suite(.blocking, .serialized, .timeLimit(.minutes(5)))
+struct MigrationRemainsTests {
+  private struct Catalog: StorageKeyCatalog { let allKeys: [AnyStorageKey] }
+
+  private static let count = 12
+  private let fixture: RouterFixture
+  private let path: String
+  private let database: StorageDomain
+
+  init() throws {
+    fixture = try RouterFixture()
+    path = fixture.path("store.db")
+    database = .database(URL(fileURLWithPath: path))
+  }
+
+  private var settings: StorageConfiguration {
+    configured { $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test") }
+  }
+
+  private func older(_ number: Int) -> TypedKey<String> { plain("old \(number)", String.self, in: database) }
+
+  private func newer(_ number: Int) -> TypedKey<String> {
+    let old = older(number)
+    return plain("new \(number)", String.self, in: database, security: .encrypted(.aes256)).migrating {
+      AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old)))
+    }
+  }
+
+  private var keys: [TypedKey<String>] { (0..<Self.count).map(newer) }
+
+  private func value(_ number: Int) -> String { "the plain text of number \(number)" }
+
+  private func prepare(megabytes: Int) async throws {
+    try await fixture.use(settings) { router in
+      for number in 0..<Self.count {
+        try await router.set(value(number) + ", replaced", for: older(number))
+        try await router.set(value(number), for: older(number))
+      }
+      for number in 0..<megabytes {
+        let data = Data(repeating: UInt8(number), count: 1 << 20)
+        try await router.set(data, for: plain("filler \(number)", Data.self, in: database))
+      }
+    }
+  }
+
+  /// The number of times that the schema was changed, and thereby that the file was rewritten; of a closed store.
+  private func rewrites() throws -> UInt32 {
+    let header = try Data(contentsOf: URL(fileURLWithPath: path)).prefix(44)
+    return header[40..<44].reduce(0) { $0 << 8 | UInt32($1) }
+  }
+
+  private func expectNoCopies() throws {
+    let top = URL(fileURLWithPath: fixture.path(""))
+    let files = try #require(FileManager.default.enumerator(at: top, includingPropertiesForKeys: nil))
+    for case let url as URL in files {
+      guard let data = try? Data(contentsOf: url) else { continue }
+      #expect(data.range(of: Data("the plain text of number".utf8)) == nil, "\(url.path)")
+    }
+  }
+
+  @Test("The keys of a catalog share one rewriting of their store", arguments: [0, 20], [true, false])
+  func catalog(megabytes: Int, atRegistration: Bool) async throws {
+    try await prepare(megabytes: megabytes)
+    // The key ring, which creates a table, is there before the count begins.
+    try await fixture.use(settings) {
+      try await $0.set("1", for: plain("other", String.self, in: database, security: .encrypted(.aes256)))
+    }
+    let before = try rewrites()
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }), migrateImmediately: atRegistration)
+      if !atRegistration {
+        #expect(await router.migrateRegisteredKeys().report().isComplete)
+        #expect(try await router.migrationHistory().allSatisfy(\.isScrubbed))
+        try expectNoCopies()
+      }
+      for number in 0..<Self.count { #expect(try await router.get(newer(number)) == value(number)) }
+    }
+    try expectNoCopies()
+    #expect(try rewrites() == before + 1)
+  }
+
+  @Test("Keys that are migrated one after the other share two rewritings, and closing finishes them")
+  func single() async throws {
+    try await prepare(megabytes: 0)
+    let before = try rewrites()
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      for number in 0..<Self.count { #expect(try await router.get(newer(number)) == value(number)) }
+    }
+    try expectNoCopies()
+    #expect(try (1...3).contains(rewrites() - before))
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }))
+      let history = try await router.migrationHistory()
+      #expect(history.count == Self.count && history.allSatisfy(\.isScrubbed))
+    }
+  }
+
+  @Test("What could not be removed is recorded, and the next process removes it")
+  func resumed() async throws {
+    try await prepare(megabytes: 0)
+    let reader = try await SQLiteEngine.open(at: path)
+    let first = try await SystemDirectories.$current.withValue(fixture.system) {
+      let router = StorageRouter(configuration: settings)
+      // Another program reads the log, which cannot be emptied meanwhile.
+      try await reader.withSnapshot { _ in
+        for number in 0..<Self.count { #expect(try await router.get(newer(number)) == value(number)) }
+        try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }))
+        #expect(try await router.migrationHistory().contains { !$0.isScrubbed })
+      }
+      return router
+    }
+    try await reader.close()
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      for number in 0..<Self.count { #expect(try await router.get(newer(number)) == value(number)) }
+    }
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }))
+      #expect(try await router.migrationHistory().allSatisfy(\.isScrubbed))
+    }
+    try await first.close()
+    try expectNoCopies()
+  }
+}

@@ -22,12 +22,17 @@ func floor(_ name: String, _ names: [String]) -> Target {
   .target(name: name, dependencies: dependencies(names), swiftSettings: settings)
 }
 
+func embedding(_ files: [String], in target: Target) -> Target {
+  target.resources = files.map { .embedInCode($0) }
+  return target
+}
+
 func tool(_ name: String, _ names: [String], path: String? = nil) -> Target {
   .executableTarget(name: name, dependencies: dependencies(names), path: path, swiftSettings: settings)
 }
 
-func tests(_ name: String, _ names: [String]) -> Target {
-  .testTarget(name: name, dependencies: dependencies(names), swiftSettings: settings)
+func tests(_ name: String, _ names: [String], exclude: [String] = []) -> Target {
+  .testTarget(name: name, dependencies: dependencies(names), exclude: exclude, swiftSettings: settings)
 }
 
 // The fuzzer requires sanitizer flags, so it is only defined under ./run fuzz.
@@ -55,20 +60,29 @@ let package = Package(
   targets: [
     // Floor 0: system libraries
     .systemLibrary(name: "WatchifyCCurl"),
-    .systemLibrary(name: "WatchifyCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "WatchifyCShims"),
     .systemLibrary(name: "WatchifyCZlib", providers: [.apt(["zlib1g-dev"])]),
     // Floor 7: services
-    floor("ReplayShop", ["CofferLocks", "WatchifyCMicrohttpd", "WatchifyCZlib"]),
+    floor("ReplayShop", ["CofferHTTP", "CofferLocks", "WatchifyCZlib"]),
     floor(
       "WatchifyKit", ["Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "WatchifyCCurl", "WatchifyCShims"]),
-    // Floor 8: applications
+    // Floor 8: the page, and a tool for tests
+    embedding(
+      ["Assets/watchify.css", "Assets/watchify.js"],
+      in: floor("WatchifyWeb", ["Coffer", "CofferHTTP", "CofferLocks", "CofferTerminal", "WatchifyKit"])),
     tool("ReplayShopServer", ["ReplayShop"]),
+    // Floor 9: the application
     tool(
-      "Watchify", ["Coffer", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyCShims", "WatchifyKit"]),
+      "Watchify",
+      [
+        "Coffer", "CofferHTTP", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyCShims", "WatchifyKit",
+        "WatchifyWeb",
+      ]),
     // Tests
     tool("WatchifyTestHelper", ["WatchifyCShims", "WatchifyKit"], path: "Tests/WatchifyTestHelper"),
-    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer"]),
+    .target(
+      name: "WatchifyTestSupport", path: "Tests/WatchifyTestSupport", swiftSettings: settings),
+    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
     tests(
       "WatchifyKitTests",
       [
@@ -76,7 +90,17 @@ let package = Package(
         "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
+      "WatchifyWebTests",
+      [
+        "Coffer", "CofferDatabase", "CofferHTTP", "CofferLocks", "CofferProcessTesting", "ReplayShop", "WatchifyKit",
+        "WatchifyTestSupport", "WatchifyWeb",
+      ]),
+    tests(
       "WatchifyTests",
-      ["Coffer", "CofferDatabase", "CofferProcessTesting", "CofferTerminal", "ReplayShop", "Watchify", "WatchifyKit"]),
+      [
+        "Coffer", "CofferDatabase", "CofferHTTP", "CofferLocks", "CofferProcessTesting", "CofferTerminal", "ReplayShop",
+        "Watchify", "WatchifyKit", "WatchifyTestSupport",
+      ],
+      exclude: ["Support/user-manager.sh"]),
   ] + fuzzers
 )

@@ -13,3 +13,13 @@ static inline void watchify_share_heap(void) { mallopt(M_ARENA_MAX, 1); }
 static inline void watchify_trim_memory(void) {}
 static inline void watchify_share_heap(void) {}
 #endif
+
+#include <stdbool.h>
+
+// glibc and musl have it, but their headers declare it only for programs in C that ask for GNU's extensions.
+extern void *memmem(const void *, size_t, const void *, size_t);
+
+// Returns whether bytes contain other bytes.
+static inline bool watchify_contains(const void *bytes, size_t count, const void *part, size_t part_count) {
+  return memmem(bytes, count, part, part_count) != NULL;
+}

@@ -56,7 +56,7 @@ struct GeneratorTests {
     #expect(text.contains(#"\u003cp\u003e"#) && text.contains(#"\u0026"#) && text.contains(#"https:\/\/cdn.example\/"#))
     for part in [
       #""title":"Default Title","option1":"Default Title","option2":null,"option3":null"#, #""sku":"""#, #""sku":null"#,
-      #""compare_at_price":null"#, #""compare_at_price":"0.00""#, #""available":false"#, #".svg?v=17"#,
+      #""compare_at_price":null"#, #""compare_at_price":"0.00""#, #""available":false"#, #".png?v=17"#,
       #""options":[{"name":"Size","position":1,"values":["#, #""name":"Color""#,
     ] {
       #expect(text.contains(part), "\(part) is missing")

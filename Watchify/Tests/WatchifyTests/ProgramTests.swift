@@ -2,6 +2,7 @@ import CofferProcessTesting
 import CofferTerminal
 import Foundation
 import Testing
+import WatchifyKit
 
 @testable import Watchify
 
@@ -58,7 +59,7 @@ struct ProgramTests {
       #expect(text.contains(option.name), "\(option.name)")
     }
     for status in ExitStatus.allCases { #expect(text.contains("\n| \(status.rawValue) |")) }
-    for setting in Setting.all where !setting.name.hasPrefix("notify") {
+    for setting in WatchifySetting.all where !setting.name.hasPrefix("notify") {
       #expect(text.contains(setting.name), "\(setting.name)")
     }
   }

@@ -71,6 +71,11 @@ private enum Poison {
     case .products: [["products", "Poison"]]
     case .product:
       [["product", "Poison", "1"], ["product", "Poison", "1", "--variant", "11"], ["product", "Poison", "x"]]
+    case .wish:
+      [
+        ["wish", "Poison/1", "--below", "1"], ["wish", "Poison/1", "--variant", "11", "--in-stock"], ["wish"],
+        ["wish", "--search", "x", "--off", "5"], ["wish", "list", "Poison"], ["wish", "Poison/x", "--below", "2"],
+      ]
     case .activity: [["activity"], ["activity", "--store", "Poison", "--limit", "100"]]
     case .export: [["export", "Poison"]]
     case .sync: [["sync"], ["sync", "Poison"]]
@@ -78,12 +83,13 @@ private enum Poison {
     case .settings: [["settings"]]
     case .audit: [["audit"]]
     case .read: [["read", "--store", "Poison", "--all"]]
-    case .notify: [["notify", "test"]]
+    case .notify: [["notify", "test"], ["notify", "list"]]
+    case .feed: [["feed"]]
     case .resume: [["resume"]]
     case .edit: [["edit", "Poison", "--country", "US"]]
     case .add: [["add", "ADDRESS"]]
     // These show nothing of a shop, or have separate tests.
-    case .remove, .watch, .demo, .completions, .help, .version: []
+    case .remove, .watch, .serve, .service, .demo, .completions, .help, .version: []
     }
   }
 

@@ -29,7 +29,7 @@ struct WatchTests {
     #expect(try await sandbox.watchify("settings", "quietHours", "22:00-07:30").status == 0)
     #expect(try await sandbox.watchify("sync").status == 75)
     let second = try await sandbox.watchify("watch")
-    #expect(second.status == 1 && second.errors.contains("Another 'watchify watch' is running"))
+    #expect(second.status == 1 && second.errors.contains("Another process watches the stores"))
 
     watch.signal(SIGTERM)
     let ended = try await watch.ended()

@@ -164,7 +164,7 @@ extension ShopFeed {
     try update(id) { product in
       let old = product.images.first
       let image = DemoImage(
-        id: (old?.id ?? id) + 1_000_000_000, source: "\(product.handle)-new.svg", version: (old?.version ?? 0) + 1)
+        id: (old?.id ?? id) + 1_000_000_000, source: "\(product.handle)-new.png", version: (old?.version ?? 0) + 1)
       if product.images.isEmpty { product.images = [image] } else { product.images[0] = image }
     }
   }

@@ -137,7 +137,7 @@ public struct ShopGenerator: Sendable, Hashable {
     (0...dice.below(2)).map { position in
       DemoImage(
         id: 37_000_000_000_000 + index * 32_768 + position * 256,
-        source: "\(handle)-\(position + 1)-\(ShopWords.paint(color)).svg",
+        source: "\(handle)-\(position + 1)-\(ShopWords.paint(color)).png",
         version: 1_760_000_000 + dice.below(9_000_000),
         createdAt: created)
     }

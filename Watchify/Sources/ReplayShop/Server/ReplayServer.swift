@@ -1,26 +1,26 @@
+import CofferHTTP
 import CofferLocks
 public import Foundation
-import WatchifyCMicrohttpd
 
 /// A server on 127.0.0.1 that behaves like a Shopify storefront, including its faults.
 ///
 /// It depends on neither a network nor the time: the same feed and script result in the same bytes.
 public final class ReplayServer: Sendable {
-  private struct Running {
-    /// The address of the daemon, as an integer because a pointer is not sendable. It is only passed to C.
-    let daemon: UInt
-    let context: UInt
-    let port: UInt16
-  }
-
-  private let core: ServerCore
-  private let running = Locked<Running?>(nil)
+  private let core: ShopHandler
+  private let server: HTTPServer
 
   /// Creates a shop, which serves its products after `start(port:)`.
   public init(
     feed: ShopFeed, configuration: ReplayConfiguration = ReplayConfiguration(), timeline: ReplayTimeline? = nil
   ) {
-    core = ServerCore(shop: ShopState(feed: feed, configuration: configuration, timeline: timeline))
+    let core = ShopHandler(shop: ShopState(feed: feed, configuration: configuration, timeline: timeline))
+    self.core = core
+    var limits = HTTPServer.Limits()
+    limits.bodyBytes = 64 << 20
+    // Only the faults of the shop end a connection.
+    limits.idleTimeout = .seconds(86_400)
+    limits.requestTimeout = .seconds(86_400)
+    server = HTTPServer(configuration: .init(limits: limits)) { await core.respond(to: $0) }
   }
 
   deinit { stop() }
@@ -30,38 +30,22 @@ public final class ReplayServer: Sendable {
   /// A stopped server may be started again, to simulate an outage; it keeps its log.
   @discardableResult
   public func start(port: UInt16 = 0) throws(ReplayError) -> UInt16 {
-    try running.withLock { (running) throws(ReplayError) in
-      guard running == nil else { throw .isRunning }
-      core.clearStop()
-      let context = Unmanaged.passRetained(core)
-      guard let daemon = watchify_mhd_start(port, handleRequest, beginExchange, endExchange, context.toOpaque()) else {
-        context.release()
-        throw .cannotListen(port: port)
-      }
-      let bound = watchify_mhd_port(daemon)
+    do {
+      let bound = try server.start(port: port)
       core.shop.withLock { $0.open(port: bound) }
-      running = Running(
-        daemon: UInt(bitPattern: daemon), context: UInt(bitPattern: context.toOpaque()), port: bound)
       return bound
+    } catch .isRunning {
+      throw .isRunning
+    } catch {
+      throw .cannotListen(port: port)
     }
   }
 
-  /// Ends all connections, including those with delayed responses, and returns when all threads have ended.
-  public func stop() {
-    let last = running.withLock { running in
-      defer { running = nil }
-      return running
-    }
-    guard let last, let daemon = OpaquePointer(bitPattern: last.daemon) else { return }
-    core.signalStop()
-    MHD_stop_daemon(daemon)
-    if let context = UnsafeRawPointer(bitPattern: last.context) {
-      Unmanaged<ServerCore>.fromOpaque(context).release()
-    }
-  }
+  /// Ends all connections, including those with delayed responses, and returns when nothing is served any more.
+  public func stop() { server.terminate() }
 
   /// The port; `nil` unless the server is running.
-  public var port: UInt16? { running.withLock { $0?.port } }
+  public var port: UInt16? { server.port }
 
   /// The URL `http://127.0.0.1:PORT`; `nil` unless the server is running.
   public var url: URL? { port.flatMap { URL(string: "http://127.0.0.1:\($0)") } }

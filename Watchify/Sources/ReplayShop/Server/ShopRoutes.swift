@@ -113,23 +113,11 @@ extension ShopState {
     return .failure(404, retryAfter: nil)
   }
 
-  /// Returns a square in the product's colour, so that pages have images without a network.
+  /// Returns a picture in the product's colour, so that pages have images without a network.
   private func picture(_ path: String) -> Answer {
     let name = path.split(separator: "/").last.map(String.init) ?? ""
-    let stem = name.hasSuffix(".svg") ? String(name.dropLast(4)) : name
-    let color = stem.split(separator: "-").last.map(String.init) ?? ""
-    let isColor = color.utf8.count == 6 && color.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
-    let paint = isColor ? color : "8a857b"
-    return Answer(
-      200, "image/svg+xml",
-      """
-      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 120" width="1200" height="1200">
-      <rect width="120" height="120" fill="#\(paint)"/>
-      <path d="M0 96 36 52 58 78 80 40 120 92V120H0Z" fill="#fff" fill-opacity=".35"/>
-      <circle cx="88" cy="26" r="10" fill="#fff" fill-opacity=".6"/></svg>
-
-      """
-    ).with("Cache-Control", "max-age=3600")
+    let color = name.prefix { $0 != "." }.split(separator: "-").last ?? ""
+    return Answer(200, "image/png", ShopDrawing(color: color).png).with("Cache-Control", "max-age=3600")
   }
 
   private var meta: [UInt8] {

@@ -11,8 +11,8 @@ struct ShopState: Sendable {
   private(set) var requests: [RequestRecord] = []
   private(set) var maximumInFlight = 0
   private var nextNumber = 0
-  /// The sockets of the requests in progress, by their numbers in the log.
-  private var inFlight: [Int: Int32] = [:]
+  /// The numbers of the requests in progress.
+  private var inFlight: Set<Int> = []
   private var hasShifted = false
   private var pages: [PageKey: CachedPage] = [:]
   private var cachedBytes = 0
@@ -28,10 +28,9 @@ struct ShopState: Sendable {
   /// The maximum number of logged requests; older ones are dropped.
   static let logLimit = 100_000
 
-  mutating func arrive(_ request: ReplayRequest, over socket: Int32) -> RequestRecord {
-    // A request whose client has closed the connection no longer counts, even if its thread has not ended yet.
-    let count = inFlight.values.count { !hasHungUp($0) } + 1
-    inFlight[nextNumber] = socket
+  mutating func arrive(_ request: ReplayRequest) -> RequestRecord {
+    inFlight.insert(nextNumber)
+    let count = inFlight.count
     maximumInFlight = max(maximumInFlight, count)
     if requests.count >= Self.logLimit { requests.removeFirst(Self.logLimit / 2) }
     let record = RequestRecord(
@@ -47,7 +46,7 @@ struct ShopState: Sendable {
     requests[number - first].status = status
   }
 
-  mutating func leave(_ number: Int) { inFlight[number] = nil }
+  mutating func leave(_ number: Int) { inFlight.remove(number) }
 
   mutating func forgetRequests() {
     requests = []

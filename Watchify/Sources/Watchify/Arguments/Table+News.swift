@@ -1,4 +1,5 @@
 import CofferTerminal
+import WatchifyKit
 
 /// The syntax of the commands on products and news.
 extension Table {
@@ -62,20 +63,10 @@ extension Table {
     ],
     aliases: ["mark", "seen"])
 
-  static let notify = Syntax(
-    summary: "send a test notification",
-    operands: [
-      Operand(name: "test", completion: .words(["test"]), summary: "the only operation", isRequired: true)
-    ],
-    options: [.data, .json],
-    details: ["Tries every channel selected in the settings, and prints which one showed it."],
-    examples: [Example("watchify notify test", "a notification on the desktop")],
-    aliases: ["notification"])
-
   static let settings = Syntax(
     summary: "show or change a setting",
     operands: [
-      Operand(name: "KEY", completion: .words(Setting.all.map(\.name)), summary: "all of them by default"),
+      Operand(name: "KEY", completion: .words(WatchifySetting.all.map(\.name)), summary: "all of them by default"),
       Operand(name: "VALUE", summary: "the new value", isValue: true),
     ],
     options: [.reset, .data, .json],
@@ -109,14 +100,18 @@ extension Table {
 
   static let demo = Syntax(
     summary: "follow an invented shop, offline, for a minute",
-    options: [.fast, .json],
+    options: [.fast, .serve, .port, .json],
     details: [
       """
       Runs a shop inside this process, with a temporary database that is deleted at
-      the end. It checks itself: status 1 means that an expectation failed.
+      the end. It checks itself: status 1 means that an expectation failed. With
+      --serve, a page shows the result until Ctrl-C.
       """
     ],
-    examples: [Example("watchify demo", "see what Watchify does")],
+    examples: [
+      Example("watchify demo", "see what Watchify does"),
+      Example("watchify demo --fast --serve", "and look at it in a browser"),
+    ],
     aliases: ["try", "tour"])
 
   static let completions = Syntax(

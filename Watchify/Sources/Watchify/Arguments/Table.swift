@@ -50,18 +50,24 @@ enum Table {
     aliases: ["ls", "stores", "status"])
 
   static let edit = Syntax(
-    summary: "change the name, market or headers of a store",
+    summary: "change the name, address, market or headers of a store",
     operands: [storeOperand],
-    options: [.name, .country, .header, .until, .forgetHeaders, .data, .json],
+    options: [.name, .address, .country, .header, .until, .forgetHeaders, .data, .json],
     details: [
       """
       Other values are kept. Another country is another market: the next read takes
       all values there as the new baseline, without news. New headers replace the
       previous ones.
+      """,
       """
+      --address is for a shop that has moved. Its list there is read first, and must
+      contain a known product; the old address may be dead. Headers are not taken
+      along.
+      """,
     ],
     examples: [
       Example("watchify edit Allbirds --name Shoes", "another name"),
+      Example("watchify edit Allbirds --address new.example", "after a move"),
       Example("watchify edit Allbirds --country GB", "its prices there"),
       Example("watchify edit Allbirds --header 'X: ...' --until 90d", "a new signature"),
     ],

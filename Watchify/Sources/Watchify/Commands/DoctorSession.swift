@@ -56,7 +56,7 @@ struct SessionChecks {
         .warning(
           "notifications", "Notifications were denied.", fix: "watchify settings notificationPermission authorized"))
     }
-    if preferences.channels.isEmpty {
+    if preferences.channels.isEmpty, (try? await session.service.channels().isEmpty) ?? true {
       findings.append(
         .warning(
           "notifications", "No channel is selected.", fix: "watchify settings notificationChannels desktop"))
@@ -72,10 +72,10 @@ struct SessionChecks {
       findings.append(
         .warning(
           "notifications", "\(grouped(news.count)) pieces of news wait for delivery through '\(news.channel)'.",
-          fix: "They are delivered by the next 'watchify sync' or 'watchify watch', or dropped after "
-            + "\(counted(StoreService.daysOfWaitingNews, "day"))."))
+          fix: "They are delivered by the next 'watchify sync' or 'watchify watch'. After "
+            + "\(counted(StoreService.daysOfWaitingNews, "day")) only their number is."))
     }
-    return findings
+    return findings + (await ChannelChecks(session: session).all())
   }
 
   static func desktop(isWanted: Bool, channel: DesktopChannel) async -> Finding {

@@ -14,10 +14,12 @@ func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
     let output = Output.standard
     if invocation.has(.json) {
       let shown = try invocation.options[.variant].map { [try variant($0, detail)] } ?? detail.variants
-      try output.writeLine(detail.json(store, shown).line)
+      let wishes = try await session.service.wishes(storeId: store.id, productId: detail.product.shopifyId)
+      try output.writeLine(detail.json(store, shown, wishes).line)
     } else {
       let charted = try invocation.options[.variant].map { try variant($0, detail) } ?? liveliest(detail)
-      try output.write(page(detail, store, output.style, width: output.columns))
+      let wishes = try await session.service.wishes(storeId: store.id, productId: detail.product.shopifyId)
+      try output.write(page(detail, store, wishes, output.style, width: output.columns))
       if let charted {
         let glyphs = invocation.has(.ascii) ? ChartGlyphs.ascii : .ofEnvironment
         try output.write(
@@ -32,7 +34,9 @@ func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
 }
 
 /// Returns the product with a handle, id or title, or else the only one with the words in its title.
-private func product(_ text: String, _ store: StoreDTO, _ session: Session) async throws -> ProductDetailDTO {
+func product(
+  _ text: String, _ store: StoreDTO, _ session: Session, for command: Command = .product
+) async throws -> ProductDetailDTO {
   let handle = text.contains("/products/") ? text.split(separator: "/").last.map(String.init) : nil
   let named = handle?.prefix { $0 != "?" && $0 != "#" }
   var found = try await session.service.products(storeId: store.id, named: named.map(String.init) ?? text)
@@ -48,7 +52,7 @@ private func product(_ text: String, _ store: StoreDTO, _ session: Session) asyn
   guard found.count == 1 else {
     let names = found.prefix(5).map { "\($0.title.oneLine(limit: 48)) (\($0.handle.oneLine(limit: 60)))" }
     let rest = found.count > 5 ? " and others" : ""
-    throw UsageError("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", .product)
+    throw UsageError("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", command)
   }
   guard let detail = try await session.service.product(storeId: store.id, shopifyId: first.shopifyId) else {
     throw CommandError(.notFound, "productNotFound", "'\(shown)' has just been deleted.")
@@ -56,13 +60,13 @@ private func product(_ text: String, _ store: StoreDTO, _ session: Session) asyn
   return detail
 }
 
-private func variant(_ text: String, _ detail: ProductDetailDTO) throws -> VariantDTO {
+func variant(_ text: String, _ detail: ProductDetailDTO, for command: Command = .product) throws -> VariantDTO {
   let wanted = text.lowercased()
   let exact = detail.variants.filter { $0.title?.lowercased() == wanted || String($0.id) == text }
   let found = exact.isEmpty ? detail.variants.filter { $0.title?.lowercased().contains(wanted) ?? false } : exact
   if let variant = found.first, found.count == 1 { return variant }
   let names = (found.isEmpty ? detail.variants : found).map { $0.title ?? String($0.id) }
-  guard found.isEmpty else { throw UsageError("--variant may be \(some(names, of: 12)).", .product) }
+  guard found.isEmpty else { throw UsageError("--variant may be \(some(names, of: 12)).", command) }
   throw CommandError(
     .notFound, "variantNotFound", "There is no variant '\(text.oneLine(limit: 40))'.",
     advice: "There are \(some(names, of: 12)).")
@@ -83,7 +87,9 @@ func liveliest(_ detail: ProductDetailDTO) -> VariantDTO? {
   }
 }
 
-private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style, width: Int) -> String {
+private func page(
+  _ detail: ProductDetailDTO, _ store: StoreDTO, _ wishes: [WishDTO], _ style: Style, width: Int
+) -> String {
   func paragraph(_ words: String, _ paint: (String) -> String = { $0 }) -> String {
     words.wrapped(to: width).split(separator: "\n").map { paint(String($0)) + "\n" }.joined()
   }
@@ -95,7 +101,7 @@ private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style,
     let since = store.lastFetchedAt.map { Moment.text($0) } ?? "never"
     text += paragraph("Showing data from \(since): \(error.oneLine())", style.yellow)
   }
-  var columns = Columns(.text, .right, .right, .left, .left)
+  var columns = Columns(.text, .right, .right, .left, .left, .left)
   for variant in detail.variants {
     let currency = variant.history.last?.currency ?? detail.product.currency
     let state = variant.isMissing ? "gone" : variant.available ? "in stock" : "sold out"
@@ -103,8 +109,12 @@ private func page(_ detail: ProductDetailDTO, _ store: StoreDTO, _ style: Style,
     columns.add([
       (variant.title ?? "one form").oneLine(limit: longestTitle), Money.text(variant.price, currency),
       variant.compareAtPrice.map { "was \(Money.text($0, currency))" } ?? "", state,
-      variant.sku?.oneLine(limit: 64) ?? "",
+      variant.sku?.oneLine(limit: 64) ?? "", variant.notableLowest?.text ?? "",
     ]) { isThere ? $1 : $0.dim($1) }
+  }
+  if !wishes.isEmpty {
+    let now = Date()
+    text += "\n" + wishes.map { paragraph("Wish \($0.shortID): \($0.sentence(at: now))", style.green) }.joined()
   }
   return text + "\n" + columns.lines(style, indent: "  ", width: width).map { $0 + "\n" }.joined() + "\n"
 }
@@ -133,12 +143,13 @@ func chart(
 private func scaled(_ amount: Decimal) -> Int64 { Price("\(amount)")?.tenThousandths ?? 0 }
 
 extension ProductDetailDTO {
-  fileprivate func json(_ store: StoreDTO, _ shown: [VariantDTO]) -> JSON {
+  fileprivate func json(_ store: StoreDTO, _ shown: [VariantDTO], _ wishes: [WishDTO]) -> JSON {
     .object(
       [("store", .text(store.name))] + product.members + [
         ("vendor", .optional(vendor)), ("type", .optional(productType)), ("isRemoved", .flag(isRemoved)),
         ("url", .text(url)), ("images", .list(imageURLs.map(JSON.text))),
         ("variants", .list(shown.map { $0.json(product.currency) })),
+        ("wishes", .list(wishes.map { .object($0.members) })),
       ])
   }
 }
@@ -149,6 +160,7 @@ extension VariantDTO {
       ("id", .number(id)), ("title", .optional(title)), ("sku", .optional(sku)), ("price", .amount(price)),
       ("compareAtPrice", .amount(compareAtPrice)), ("currency", .optional(history.last?.currency ?? currency)),
       ("isAvailable", .flag(available)), ("isMissing", .flag(isMissing)),
+      ("lowest", .list(lowest.map(\.json))), ("notableLowest", notableLowest?.json ?? .none),
       (
         "history",
         .list(

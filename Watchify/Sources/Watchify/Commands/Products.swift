@@ -46,12 +46,13 @@ private func heading(_ store: StoreDTO, _ shown: Int, _ count: Int, _ offset: In
 }
 
 private func table(_ products: [ProductDTO]) -> Columns {
-  var columns = Columns(.text, .right, .left, .left)
+  var columns = Columns(.text, .right, .left, .left, .left)
   for product in products {
     let isAvailable = product.cachedIsAvailable
     columns.add([
       product.title.oneLine(limit: longestTitle), Money.text(product.cachedPrice, product.currency),
       isAvailable ? "in stock" : "sold out", product.handle.oneLine(limit: longestTitle),
+      product.lowest?.text ?? "",
     ]) { isAvailable ? $1 : $0.dim($1) }
   }
   return columns
@@ -75,7 +76,7 @@ extension ProductDTO {
     [
       ("id", .number(shopifyId)), ("title", .text(title)), ("handle", .text(handle)), ("price", .amount(cachedPrice)),
       ("currency", .optional(currency)), ("isAvailable", .flag(cachedIsAvailable)), ("firstSeenAt", .date(firstSeenAt)),
-      ("image", .optional(imageURL)),
+      ("image", .optional(imageURL)), ("lowest", lowest?.json ?? .none),
     ]
   }
 }

@@ -25,7 +25,7 @@ func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
         .object([
           ("removed", .text(store.id.uuidString)), ("name", .text(store.name)), ("domain", .text(store.domain)),
           ("products", .number(losses.products)), ("pricePoints", .number(losses.points)),
-          ("events", .number(losses.events)),
+          ("events", .number(losses.events)), ("wishes", .number(losses.wishes)),
         ]))
     } else {
       try printText("\(store.name.oneLine(limit: longestTitle)) is no longer followed; \(losses.text) are deleted.")
@@ -39,6 +39,7 @@ private struct Losses {
   var products: Int
   var points: Int
   var events: Int
+  var wishes: Int
   var since: Date
 
   /// The amounts as text, such as "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
@@ -46,11 +47,14 @@ private struct Losses {
     let news = events == 1 ? "1 piece of news" : "\(grouped(events)) pieces of news"
     let day = Moment.day(since)
     let date = ["Today", "Yesterday"].contains(day) ? day.lowercased() : day
-    return "\(counted(products, "product")) with \(counted(points, "price point")) since \(date), and \(news)"
+    let wished = wishes == 0 ? "" : wishes == 1 ? ", 1 wish" : ", \(grouped(wishes)) wishes"
+    return "\(counted(products, "product")) with \(counted(points, "price point")) since \(date)\(wished), and \(news)"
   }
 }
 
 private func losses(_ store: StoreDTO, _ session: Session) async throws -> Losses {
   let extent = try await session.service.extent(storeId: store.id)
-  return Losses(products: extent.products, points: extent.snapshots, events: extent.events, since: store.addedAt)
+  return Losses(
+    products: extent.products, points: extent.snapshots, events: extent.events,
+    wishes: try await session.service.wishes(storeId: store.id).count { $0.scope.storeId != nil }, since: store.addedAt)
 }

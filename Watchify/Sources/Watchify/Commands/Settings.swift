@@ -5,7 +5,7 @@ import WatchifyKit
 
 /// Runs `watchify settings`: prints or changes settings.
 func settings(_ invocation: Invocation) async throws -> ExitStatus {
-  let setting = try invocation.text(at: 0).map(Setting.named)
+  let setting = try invocation.text(at: 0).map(WatchifySetting.setting)
   let value = try invocation.text(at: 1)
   if invocation.has(.reset), setting == nil || value != nil {
     throw UsageError("--reset takes a KEY and no VALUE.", .settings)
@@ -22,7 +22,7 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
     let asJSON = invocation.has(.json)
     var list: [JSON] = []
     var columns = Columns(.left, .text, .text)
-    for setting in setting.map({ [$0] }) ?? Setting.all {
+    for setting in setting.map({ [$0] }) ?? WatchifySetting.all {
       let shown = try await setting.read(router)
       let isDefault = shown.isDefault
       list.append(setting.json(shown))
@@ -42,10 +42,10 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-extension Setting {
+extension WatchifySetting {
   fileprivate func json(_ shown: Shown) -> JSON {
     .object([
-      ("name", .text(name)), ("value" as StaticString, shown.json), ("isDefault", .flag(shown.isDefault)),
+      ("name", .text(name)), ("value" as StaticString, shown.value.json), ("isDefault", .flag(shown.isDefault)),
       ("default", .text(usual)), ("about", .text(about)), ("allowed", .text(allowed)),
     ])
   }

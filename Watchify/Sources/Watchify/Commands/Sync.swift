@@ -51,7 +51,8 @@ private func announce(_ session: Session, _ progress: ProgressFeed, isQuiet: Boo
   let channels = allChannels(session, write)
   // Only a selected channel may count as permission.
   let chosen = (try? await session.container.settings.get(StorageKeys.notificationChannels)) ?? []
-  await notifications.attach(session.service, channels: channels.filter { chosen.contains($0.name) })
+  await notifications.attach(
+    session.service, channels: channels.filter { chosen.contains($0.name) }, secrets: try await session.secrets())
   try await notifications.sendPending()
 }
 

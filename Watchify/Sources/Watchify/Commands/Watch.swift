@@ -6,59 +6,79 @@ import WatchifyKit
 
 /// Runs `watchify watch`: syncs all stores at intervals until a signal.
 func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
-  try await withSession(invocation) { session in
-    guard let mark = WatchMark(beside: session.file) else {
-      throw CommandError(
-        .failure, "isWatched", "Another 'watchify watch' is running on this database.",
-        advice: "One is enough; other commands can run at the same time.")
-    }
-    let (signs, sign) = AsyncStream.makeStream(of: WatchSign.self)
-    let asJSON = invocation.has(.json)
-    let feed = ProgressFeed(isShown: !asJSON)
-    let reporter = WatchReporter(session, feed, asJSON: asJSON)
-    let network = await startedMonitor()
-    let notifications = await NotificationService()
-    var write: (@Sendable (String) throws -> Void)?
-    if !asJSON { write = { text in try feed.write("notified: " + text.drop { $0 == "\u{7}" }.dropLast()) } }
-    let channels = allChannels(session, write)
-    await notifications.attach(session.service, channels: channels)
-    let loop = BackgroundSync(
-      service: session.service, notifications: notifications, network: network,
-      status: { sign.yield(.status($0)) })
-    let reading = Task.detached { await loop.run() }
-    let isEnding = Locked(false)
-    let signals = Signals([SIGINT, SIGTERM]) {
-      let isSecond = isEnding.withLock { ending in
-        defer { ending = true }
-        return ending
-      }
-      // A second signal ends the process at once, which is safe because commits are atomic.
-      if isSecond { _exit(ExitStatus.interrupted.rawValue) }
-      sign.yield(.end)
-    }
-    whenReaderLeaves { sign.yield(.end) }
-    defer { withExtendedLifetime((signals, mark)) {} }
-    var failure: (any Error)?
-    do {
-      try await reporter.begin()
-      for await sign in signs {
-        guard case .status(let status) = sign else { break }
-        switch status {
-        case .waiting(let until): mark.set(next: until)
-        case .offline: break  // The planned check remains.
-        default: mark.set(next: nil)
-        }
-        try await reporter.tell(status)
-      }
-    } catch { failure = error }
-    reading.cancel()
-    await reading.value
-    await MainActor.run { network.stop() }
-    feed.end()
-    if let failure { throw failure }
-    try await reporter.end()
-    return .ok
+  try await withSession(invocation) { try await watch($0, invocation, page: nil) }
+}
+
+/// Syncs all stores at intervals until a signal, and serves a page if there is one.
+func watch(_ session: Session, _ invocation: Invocation, page: WebPage?) async throws -> ExitStatus {
+  guard let mark = WatchMark(beside: session.file) else {
+    throw CommandError(
+      .failure, "isWatched", "Another process watches the stores of this database.",
+      advice: "One is enough: end the other 'watchify watch' or 'watchify serve'. Other commands can run beside it.")
   }
+  let (signs, sign) = AsyncStream.makeStream(of: WatchSign.self)
+  let asJSON = invocation.has(.json)
+  let feed = ProgressFeed(isShown: !asJSON)
+  let reporter = WatchReporter(session, feed, asJSON: asJSON)
+  let network = await startedMonitor()
+  let notifications = await NotificationService()
+  var write: (@Sendable (String) throws -> Void)?
+  if !asJSON { write = { text in try feed.write("notified: " + text.drop { $0 == "\u{7}" }.dropLast()) } }
+  let channels = allChannels(session, write)
+  let secrets = try await session.secrets()
+  await notifications.attach(session.service, channels: channels, secrets: secrets)
+  try await page?.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  let report = ServiceReport(Watchify.service.notifier)
+  defer { report.end() }
+  let loop = BackgroundSync(
+    service: session.service, notifications: notifications, network: network, pulse: report.pulse,
+    status: { status in
+      report.tell(status)
+      sign.yield(.status(status))
+    })
+  let reading = Task.detached { await loop.run() }
+  let isEnding = Locked(false)
+  let signals = Signals([SIGINT, SIGTERM]) {
+    let isSecond = isEnding.withLock { ending in
+      defer { ending = true }
+      return ending
+    }
+    // A second signal ends the process at once, which is safe because commits are atomic.
+    if isSecond { _exit(ExitStatus.interrupted.rawValue) }
+    sign.yield(.end)
+  }
+  whenReaderLeaves { sign.yield(.end) }
+  let database = DatabaseWatch(session) { sign.yield(.lost($0)) }
+  defer { withExtendedLifetime((signals, mark, database)) {} }
+  var failure: (any Error)?
+  do {
+    try await reporter.begin()
+    if let page { try page.tell(feed, asJSON: asJSON) }
+    report.begin(watching: session.stores.count)
+    for await sign in signs {
+      if case .lost(let error) = sign { throw error }
+      guard case .status(let status) = sign else { break }
+      switch status {
+      case .waiting(let until):
+        mark.set(next: until)
+        page?.next.withLock { $0 = until }
+      case .offline: break  // The planned check remains.
+      default:
+        mark.set(next: nil)
+        page?.next.withLock { $0 = nil }
+      }
+      try await reporter.tell(status)
+    }
+  } catch { failure = error }
+  report.stop()
+  reading.cancel()
+  await reading.value
+  await page?.stop()
+  await MainActor.run { network.stop() }
+  feed.end()
+  if let failure { throw failure }
+  try await reporter.end()
+  return .ok
 }
 
 @MainActor private func startedMonitor() -> NetworkMonitor {
@@ -68,6 +88,7 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
 
 private enum WatchSign: Sendable {
   case status(BackgroundSync.Status)
+  case lost(any Error)
   case end
 }
 

@@ -4,21 +4,42 @@ import CofferTerminal
 import Foundation
 import ReplayShop
 import WatchifyKit
+import WatchifyWeb
 
-/// Runs `watchify demo`: follows an invented shop for a simulated period of two weeks, and checks its own output.
+/// Runs `watchify demo`: follows an invented shop for a simulated period of two weeks, checks its own output, and shows
+/// the result on a page.
 func showDemo(_ invocation: Invocation) async throws -> ExitStatus {
-  try await interruptible {
-    let shop = try await DemoShop(endingAt: Date())
-    let demo = await Demo(shop, isFast: invocation.has(.fast), asJSON: invocation.has(.json))
-    do {
+  let configuration = try invocation.siteConfiguration()
+  let shop = try await DemoShop(endingAt: Date())
+  do {
+    let status = try await interruptible {
+      let demo = await Demo(shop, isFast: invocation.has(.fast), asJSON: invocation.has(.json))
       try await demo.run()
-    } catch {
-      await shop.end()
-      throw error
+      return try await demo.conclude()
+    }
+    if invocation.has(.serve) || Output.standard.isTerminal && !invocation.has(.json) {
+      try await servePage(of: shop, configuration, asJSON: invocation.has(.json))
     }
     await shop.end()
-    return try await demo.conclude()
+    return status
+  } catch {
+    await shop.end()
+    throw error
   }
+}
+
+/// Serves the page of a finished demo until a signal.
+private func servePage(
+  of shop: DemoShop, _ configuration: SiteServer.Configuration, asJSON: Bool
+) async throws {
+  let ending = Ending()
+  let page = WebPage(try await Session(shop), configuration)
+  try await page.start(nil)
+  let feed = ProgressFeed(isShown: false)
+  try page.tell(feed, asJSON: asJSON)
+  if !asJSON { try feed.write("It shows what the demo did. Ctrl-C ends.") }
+  await ending.wait()
+  await page.stop()
 }
 
 /// A run of the demo and its results.
@@ -121,7 +142,8 @@ final class Demo {
     } else if failures.isEmpty {
       try say("\n" + output.style.green("All of this was checked during the run."))
       try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it at intervals,")
-      try say("and 'watchify doctor' checks whether notifications work. The demo's data is deleted.")
+      try say("'watchify serve' shows it on a page, and 'watchify doctor' checks whether notifications work.")
+      try say("The demo's data is deleted; 'watchify demo --serve' keeps it, and a page of it, until Ctrl-C.")
     } else {
       try say("\n" + output.style.red("The demo failed: \(counted(failures.count, "thing")) did not happen."))
     }

@@ -33,14 +33,28 @@ extension Demo {
   }
 
   func priceDrop(_ id: UUID) async throws {
-    try await begin("A price drop")
+    try await begin("A wish, and a price drop")
+    let wish = try await wish(for: id)
     try shop.server.advance()
     let news = try await read(id, after: 72)
     try show(news)
     let texts = try await notify(news)
     let drops = news.filter { $0.changeType == .priceDropped }
     try expect(!drops.isEmpty && Set(drops.map(\.productTitle)).count == 1, "one product costs less")
-    try expect(texts.count == 1 && texts[0].contains("$67.90, was $97.00"), "one notification reports it")
+    try expect(texts.count == 2 && texts[0].contains("$67.90, below your $70.00"), "the wish came true")
+    try expect(texts.last?.contains("$67.90, was $97.00") == true, "one notification reports the drop")
+    try expect(try await shop.service.wish(id: wish)?.isTrue == true, "the wish is shown as true")
+  }
+
+  /// Wishes for a price of the product that will cost less.
+  private func wish(for id: UUID) async throws -> UUID {
+    let found = try await shop.service.products(storeId: id, named: "tarn-cork-mat")
+    guard let mat = found.first else { throw WishError.noSubject }
+    try say(output.style.dim("  watchify wish '\(try await store(id).name)/\(mat.handle)' --below 70"))
+    let wish = try await shop.service.addWish(.product(storeId: id, productId: mat.shopifyId), .priceAtMost(70))
+    try say("  Wish \(wish.shortID): \(wish.sentence(at: shop.now)).")
+    try expect(!wish.isTrue, "the wish is not true yet")
+    return wish.id
   }
 
   func restock(_ id: UUID) async throws {

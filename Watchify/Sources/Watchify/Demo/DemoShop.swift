@@ -10,6 +10,8 @@ final class DemoShop: Sendable {
   let container: ModelContainer
   let service: StoreService
   private let folder: URL
+  /// The database.
+  let file: URL
   private let clock: Locked<Date>
 
   /// Starts the shop.
@@ -21,7 +23,8 @@ final class DemoShop: Sendable {
     server = ReplayServer(feed: ReplayTimeline.demoShop.feed, timeline: .demo)
     try server.start()
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("watchify-demo-\(UUID().uuidString)")
-    container = try await ModelContainer.open(at: folder.appendingPathComponent("demo.db"))
+    file = folder.appendingPathComponent("demo.db")
+    container = try await ModelContainer.open(at: file)
     var configuration = ShopifyClient.Configuration()
     (configuration.pagePause, configuration.storePause, configuration.retryDelays) = (.zero, .zero, [])
     // A separate gate, because the simulated clock must not affect the pauses of real shops.

@@ -37,7 +37,7 @@ extension Invocation {
   }
 
   /// Returns the end of the day given with `--until`; `nil` if not given.
-  private func end() throws -> Date? {
+  func end() throws -> Date? {
     guard let text = options[.until] else { return nil }
     let calendar = Calendar.current
     let day: Date?

@@ -17,7 +17,8 @@ func allChannels(
 func channelSummary(_ session: Session) async throws -> String {
   let preferences = try await NotificationPreferences(from: session.container.settings)
   guard preferences.isEnabled else { return "notifications: switched off" }
-  guard !preferences.channels.isEmpty else { return "notifications: no channel" }
+  let added = try await session.service.channels()
+  guard !preferences.channels.isEmpty || !added.isEmpty else { return "notifications: no channel" }
   var parts: [String] = []
   for channel in allChannels(session, { _ in }) where preferences.channels.contains(channel.name) {
     switch await channel.availability() {
@@ -25,6 +26,11 @@ func channelSummary(_ session: Session) async throws -> String {
       parts.append(channel.name == "desktop" ? "desktop: ok (\(detail.oneLine(limit: 40)))" : "\(channel.name): ok")
     case .unavailable: parts.append("\(channel.name): does not work, see 'watchify doctor'")
     }
+  }
+  for channel in added {
+    let state = try await session.service.channelState(channel.name)
+    let next = state.nextAttempt.map { ", next attempt \(Moment.text($0))" } ?? ", see 'watchify doctor'"
+    parts.append("\(channel.name): \(state.isFailing ? "fails\(next)" : "ok")")
   }
   return parts.joined(separator: ", ")
 }

@@ -18,6 +18,7 @@ extension ChangeEventDTO {
       ("oldPrice", .amount(oldPrice)), ("newPrice", .amount(newPrice)),
       ("percent", share.map { .literal("\($0)") } ?? .none),
       ("oldValue", .optional(oldValue)), ("newValue", .optional(newValue)), ("isUnsure", .flag(isUnsure)),
+      ("wishId", .optional(wishId?.uuidString)),
     ])
   }
 }
@@ -59,6 +60,7 @@ extension ActivityGroup {
     case .currencyChanged: return "prices now in \((event.newValue ?? "another currency").oneLine())"
     case .storeClosed: return "closed by a password; stored data is kept"
     case .storeReopened: return "open again"
+    case .wishFulfilled: return "your wish: \((event.newValue ?? "it came true").oneLine())"
     }
   }
 

@@ -10,14 +10,37 @@ func explain(_ error: any Error) -> CommandError? {
     CommandError(
       .usage, "invalidAddress", error.localizedDescription.oneLine(limit: 300),
       advice: "Give its address, such as allbirds.com.")
+  case WatchifyError.otherShop:
+    CommandError(
+      .failure, "otherShop", error.localizedDescription, advice: "To follow that shop as well: watchify add ADDRESS")
   case let error as WatchifyError:
     CommandError(.failure, "alreadyFollowed", error.localizedDescription, advice: "See 'watchify list'.")
+  case let error as WishError: CommandError(wish: error)
   case is CancellationError: CommandError(.interrupted, "interrupted", "Interrupted: stored data is kept.")
   default: nil
   }
 }
 
 extension CommandError {
+  /// Creates a command error from an error about a wish.
+  init(wish error: WishError) {
+    let (status, code, advice): (ExitStatus, StaticString, String) =
+      switch error {
+      case .notFound: (.notFound, "wishNotFound", "See 'watchify wish list'.")
+      case .noSubject: (.notFound, "subjectNotFound", "See 'watchify products STORE'.")
+      case .exists(let id):
+        (.failure, "wishExists", "Change it with 'watchify wish edit \(id.uuidString.prefix(8).lowercased())'.")
+      case .tooMany: (.failure, "tooManyWishes", "See 'watchify wish list'.")
+      case .needsCurrency: (.usage, "needsCurrency", "Add --currency.")
+      case .invalidSearch: (.usage, "invalidSearch", "")
+      case .invalidPrice: (.usage, "invalidPrice", "")
+      case .invalidPercentage: (.usage, "invalidPercentage", "")
+      case .needsSearch: (.usage, "needsSearch", "")
+      case .expired: (.usage, "expired", "")
+      }
+    self.init(status, "\(code)", error.localizedDescription, advice: advice)
+  }
+
   /// Creates a command error from a sync error.
   /// - Parameter store: the store, if older data of it exists.
   init(sync error: SyncError, store: StoreDTO? = nil) {
@@ -31,12 +54,15 @@ extension CommandError {
     case .invalidResponse(.resting(let until, let shop)):
       message = Self.pause(until, shop)
       status = .tryAgain
-    case .networkUnavailable(.privateAddress): break
+    case .networkUnavailable(.privateAddress), .networkUnavailable(.insecure): break
     case .networkUnavailable, .networkTimeout: status = .tryAgain
     default: break
     }
     var advice = error.recoverySuggestion ?? ""
     if case .rateLimited = error { advice = "" }
+    if case .invalidResponse(.moved(let address)) = error, let store {
+      advice = "If that is the right shop: watchify edit \(store.domain) --address \(address)"
+    }
     if let store {
       message = "\(store.name.oneLine(limit: 60)): \(message)"
       if !error.mustWait, let date = store.lastFetchedAt { message += " Showing data from \(Moment.text(date))." }
@@ -91,6 +117,7 @@ extension SyncError {
     case .networkUnavailable(.unreachable): "unreachable"
     case .networkUnavailable(.privateAddress): "privateAddress"
     case .networkUnavailable(.lost): "connectionLost"
+    case .networkUnavailable(.insecure): "insecure"
     case .invalidResponse(.moved): "moved"
     case .invalidResponse(.closed): "closed"
     case .invalidResponse(.incomplete): "incomplete"

@@ -24,6 +24,12 @@ struct Session: Sendable {
     }
   }
 
+  /// Creates the session of a demo, whose database it leaves open.
+  init(_ shop: DemoShop) async throws {
+    (file, container, service) = (shop.file, shop.container, shop.service)
+    stores = try await shop.service.stores()
+  }
+
   /// Creates a client that does not delay requests to shops on this device.
   private static func client() -> ShopifyClient {
     var configuration = ShopifyClient.Configuration()

@@ -66,7 +66,7 @@ extension SyncError {
   /// Whether a missing network connection may have caused the error.
   fileprivate var mayBeOffline: Bool {
     switch self {
-    case .networkUnavailable(.privateAddress): false
+    case .networkUnavailable(.privateAddress), .networkUnavailable(.insecure): false
     case .networkUnavailable, .networkTimeout: true
     case .storeNotFound, .rateLimited, .serverError, .invalidResponse: false
     }
@@ -96,6 +96,7 @@ public struct BackgroundSync: Sendable {
   let service: StoreService
   let notifications: NotificationService?
   let network: NetworkMonitor?
+  let pulse: LoopPulse?
   let status: @Sendable (Status) -> Void
   let jitter: @Sendable (ClosedRange<Double>) -> Double
   let clock: ShopClock
@@ -105,29 +106,38 @@ public struct BackgroundSync: Sendable {
   ///   - service: the service whose stores are synced.
   ///   - notifications: the service that posts notifications; ``NotificationService/shared`` if `nil`.
   ///   - network: the monitor that reports connectivity; if `nil`, the device is assumed to be online.
+  ///   - pulse: is told each step of the loop, for a watchdog.
   ///   - status: called whenever the status changes.
   ///   - jitter: returns a random number in a range, so that installations do not all sync at the same time.
   ///   - clock: the clock used for waiting.
   public init(
     service: StoreService, notifications: NotificationService? = nil, network: NetworkMonitor? = nil,
-    status: @escaping @Sendable (Status) -> Void = { _ in },
+    pulse: LoopPulse? = nil, status: @escaping @Sendable (Status) -> Void = { _ in },
     jitter: @escaping @Sendable (ClosedRange<Double>) -> Double = { Double.random(in: $0) },
     clock: ShopClock = .system
   ) {
     self.service = service
     self.notifications = notifications
     self.network = network
+    self.pulse = pulse
     self.status = status
     self.jitter = jitter
     self.clock = clock
   }
 
   /// Runs until the task is cancelled. The interval is read again before each wait.
-  public func run() async {
+  public func run() async { await LoopPulse.$current.withValue(pulse) { await runRounds() } }
+
+  /// The longest time for the work between two waits or requests: the writing of a large catalogue on a slow disk.
+  private static let longestWork: Duration = .seconds(600)
+
+  private func runRounds() async {
     while !Task.isCancelled {
+      pulse?.step(within: Self.longestWork)
       // Checked each round: stores may be added or removed while the loop runs.
       guard await canRead() else {
         status(.offline)
+        pulse?.step(within: nil)
         guard await waitForNetwork() else { return }
         continue
       }
@@ -241,8 +251,10 @@ public struct BackgroundSync: Sendable {
   }
 
   private func sleep(_ seconds: Double) async -> Bool {
+    let time = Duration.seconds(max(0, seconds))
+    pulse?.step(within: time + Self.longestWork)
     do {
-      try await clock.sleep(.seconds(max(0, seconds)))
+      try await clock.sleep(time)
       return true
     } catch { return false }
   }

@@ -75,11 +75,12 @@ enum CatalogueRows {
 
   // MARK: Writing
 
-  /// Writes the result of a comparison.
+  /// Writes the result of a comparison; returns the rows of the changed products.
+  @discardableResult
   static func apply(
     _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
-  ) throws {
-    for change in changes.products {
+  ) throws -> [Int64] {
+    try changes.products.map { change in
       let row = try write(change.product, isNew: change.isNew, store, now, transaction)
       for variant in change.product.variants { try write(variant, row, now, transaction) }
       let snapshots = Set(change.snapshots)
@@ -91,9 +92,10 @@ enum CatalogueRows {
             .optional(variant.compareAtPrice), .flag(variant.available), .optional(variant.market.currency),
           ])
       }
-      guard !change.product.variants.isEmpty else { continue }
+      guard !change.product.variants.isEmpty else { return row }
       // Lists show the price of the first listed variant and whether any variant is available.
       try transaction.execute("UPDATE products SET \(shownValues) WHERE row = ?1", [.integer(row)])
+      return row
     }
   }
 

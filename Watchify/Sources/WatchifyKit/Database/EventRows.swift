@@ -40,15 +40,15 @@ enum EventRows {
       let row = try transaction.query(
         """
         INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, variant_title, old_price,
-          new_price, currency, old_text, new_text, is_unsure, is_first)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) RETURNING row
+          new_price, currency, old_text, new_text, is_unsure, is_first, wish)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) RETURNING row
         """,
         [
           .text(id.uuidString), .integer(store.no), .date(now), .integer(change.type.code),
           .text(change.magnitude.rawValue), .optional(change.productID), .text(change.productTitle),
           .optional(change.variantID), .optional(change.variantTitle), .optional(change.oldPrice),
           .optional(change.newPrice), .optional(currency), .optional(change.oldText), .optional(change.newText),
-          .flag(change.isUnsure), .flag(isFirst),
+          .flag(change.isUnsure), .flag(isFirst), .optional(change.wishID?.uuidString),
         ]
       ) { $0.integer(0) }[0]
       return (row, event(id, change, store, currency, now))
@@ -61,7 +61,8 @@ enum EventRows {
     var event = ChangeEventDTO(
       id: id, changeType: change.type, productTitle: change.productTitle, variantTitle: change.variantTitle,
       magnitude: change.magnitude, productShopifyId: change.productID, variantShopifyId: change.variantID,
-      occurredAt: now, storeId: store.id, storeName: store.name, currency: currency, isUnsure: change.isUnsure)
+      occurredAt: now, storeId: store.id, storeName: store.name, currency: currency, isUnsure: change.isUnsure,
+      wishId: change.wishID)
     event.tell(change.oldPrice, change.newPrice, change.oldText, change.newText)
     return event
   }
@@ -94,7 +95,8 @@ enum EventRows {
       """
       SELECT e.id, e.type, e.product_title, e.variant_title, e.magnitude, e.product, e.variant, e.at, e.is_read, s.id,
         s.name, e.currency, e.old_price, e.new_price, e.old_text, e.new_text,
-        (SELECT p.images FROM products AS p WHERE p.store = e.store AND p.id = e.product), e.is_unsure
+        (SELECT p.images FROM products AS p WHERE p.store = e.store AND p.id = e.product), e.is_unsure,
+        e.wish
       FROM (\(rows)) AS chosen CROSS JOIN events AS e ON e.row = chosen.row CROSS JOIN stores AS s ON s.no = e.store
       """, arguments
     ) { row in
@@ -105,7 +107,8 @@ enum EventRows {
         variantShopifyId: row.optionalInteger(6),
         productImageURL: row.optionalText(16).flatMap { CatalogueRows.images($0).first }, occurredAt: row.date(7),
         isRead: row.flag(8), storeId: UUID(uuidString: row.text(9)), storeName: row.text(10),
-        currency: row.optionalText(11), isUnsure: row.flag(17))
+        currency: row.optionalText(11), isUnsure: row.flag(17),
+        wishId: row.optionalText(18).flatMap(UUID.init(uuidString:)))
       event.tell(row.optionalPrice(12), row.optionalPrice(13), row.optionalText(14), row.optionalText(15))
       return event
     }

@@ -36,6 +36,10 @@ public final class ModelContainer: Sendable {
     }
   }
 
+  /// Checks that no newer version has migrated the database since it was opened, by one short read.
+  /// - Throws: `StorageError`: `newerFormat` if one has.
+  public func checkVersion() async throws { try await database.migrate(Schema.migrations) }
+
   /// Returns the default location of the database: `$XDG_DATA_HOME/watchify/watchify.db`.
   /// - Throws: `StorageError` if the system defines no directory for application data.
   public static func usualFile() throws -> URL {

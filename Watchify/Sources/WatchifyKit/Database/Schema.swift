@@ -11,6 +11,8 @@ enum Schema {
     SQLiteMigration("5 markets and what was told") { transaction in
       try transaction.execute(markets + told + unread + unreadable)
     },
+    SQLiteMigration("6 wishes") { transaction in try transaction.execute(wishes) },
+    SQLiteMigration("7 channels") { transaction in try transaction.execute(channels) },
   ]
 
   private static let stores = """

@@ -15,10 +15,16 @@ extension StoreService {
   }
 
   /// Claims events for a channel, so that no other process delivers them.
-  /// - Parameter only: the identifiers of the events; `nil` for all.
-  func claimNews(for channel: String, only ids: Set<UUID>? = nil) async throws -> OutboxRows.Batch? {
+  /// - Parameters:
+  ///   - only: the identifiers of the events; `nil` for all.
+  ///   - ofAllStores: whether the events of all stores are claimed; otherwise those of one.
+  func claimNews(
+    for channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false
+  ) async throws -> OutboxRows.Batch? {
     let now = now()
-    return try await database.write { try OutboxRows.claim(channel, only: ids, at: now, in: $0) }
+    return try await database.write {
+      try OutboxRows.claim(channel, only: ids, ofAllStores: ofAllStores, at: now, in: $0)
+    }
   }
 
   /// Returns the changes that are not in the database.
@@ -27,14 +33,49 @@ extension StoreService {
     return changes.filter { !known.contains($0.id) }
   }
 
-  /// Deletes a delivered batch.
-  func finish(_ batch: OutboxRows.Batch) async throws {
-    try await database.write { try OutboxRows.finish(batch, in: $0) }
+  /// Deletes a delivered batch and records the success.
+  func finish(_ batch: OutboxRows.Batch, delivered: Bool = true) async throws {
+    let now = now()
+    try await database.write { transaction in
+      try OutboxRows.finish(batch, in: transaction)
+      if delivered { try ChannelRows.succeed(batch.channel, at: now, in: transaction) }
+    }
   }
 
-  /// Releases an undelivered batch, to be retried after a time.
-  func giveBack(_ batch: OutboxRows.Batch, after seconds: Double) async throws {
-    let until = now().addingTimeInterval(seconds)
-    try await database.write { try OutboxRows.giveBack(batch, until: until, in: $0) }
+  /// Releases an undelivered batch, to be retried after a time, and records the failure.
+  func giveBack(_ batch: OutboxRows.Batch, _ error: ChannelError, _ retries: RetryPolicy) async throws {
+    let now = now()
+    try await database.write { transaction in
+      let turn = try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) {
+        retries.delay(after: $0, error)
+      }
+      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, in: transaction)
+    }
+  }
+
+  // MARK: Events that were given up
+
+  /// Claims the message about a channel's events that were given up; returns their number, or `nil`.
+  func claimMissed(_ channel: String) async throws -> Int? {
+    let now = now()
+    return try await database.write { try ChannelRows.claimMissed(channel, at: now, in: $0) }
+  }
+
+  /// Records that the message about a number of given-up events was delivered.
+  func finishMissed(_ channel: String, _ count: Int) async throws {
+    let now = now()
+    try await database.write { transaction in
+      try ChannelRows.settleMissed(channel, delivered: count, in: transaction)
+      try ChannelRows.succeed(channel, at: now, in: transaction)
+    }
+  }
+
+  /// Records that the message about given-up events was not delivered. If it may have been, they are not counted again.
+  func giveBackMissed(_ channel: String, _ count: Int, _ error: ChannelError, _ retries: RetryPolicy) async throws {
+    let now = now()
+    try await database.write { transaction in
+      try ChannelRows.settleMissed(channel, delivered: error.isUncertain ? count : 0, in: transaction)
+      try ChannelRows.fail(channel, error.reason, at: now, in: transaction) { retries.delay(after: $0, error) }
+    }
   }
 }

@@ -28,19 +28,45 @@ extension StoreService {
   /// Returns a page of the products that match a query.
   /// - Throws: `StorageError`.
   public func products(_ query: ProductQuery, offset: Int = 0, limit: Int = 50) async throws -> [ProductDTO] {
-    let (offset, limit) = (Int64(max(0, offset)), Int64(max(0, limit)))
+    let (offset, limit, now) = (Int64(max(0, offset)), Int64(max(0, limit)), now())
     return try await database.read { transaction in
       guard let store = try StoreRecord.find(query.storeId, in: transaction) else { return [] }
       let (condition, arguments) = query.condition(store.no)
       // The inner query only uses an index, so skipped products are not read.
-      return try transaction.query(
-        """
-        SELECT id, title, handle, images, price, is_available, first_seen_at
-        FROM (SELECT row AS chosen FROM products \(condition) ORDER BY \(query.order) LIMIT \(limit) OFFSET \(offset))
-          CROSS JOIN products ON row = chosen
-        """, arguments
-      ) { Self.product($0, store.currency) }
+      return try Self.listed(
+        "SELECT row AS chosen FROM products \(condition) ORDER BY \(query.order) LIMIT \(limit) OFFSET \(offset)",
+        arguments, store, at: now, in: transaction)
     }
+  }
+
+  /// Returns the products whose rows a query selects, in its order.
+  static func listed(
+    _ rows: String, _ arguments: [SQLiteValue], _ store: StoreRecord, at now: Date, in transaction: some Querying
+  ) throws -> [ProductDTO] {
+    try transaction.query(
+      """
+      SELECT id, title, handle, images, price, is_available, first_seen_at, row
+      FROM (\(rows)) CROSS JOIN products ON row = chosen
+      """, arguments
+    ) { row in
+      var product = Self.product(row, store.currency)
+      product.lowest = try shownPrices(of: row.integer(7), store.currency, in: transaction).notable(at: now)
+      return product
+    }
+  }
+
+  /// Returns the history of the price that a list shows: that of the first listed variant.
+  private static func shownPrices(
+    of product: Int64, _ currency: String?, in transaction: some Querying
+  ) throws -> PriceHistory {
+    PriceHistory(
+      points: try transaction.query(
+        """
+        SELECT at, price FROM snapshots WHERE product = ?1 AND variant = (
+          SELECT id FROM variants WHERE product = ?1 AND missing_since IS NULL ORDER BY position, id LIMIT 1)
+          AND (currency IS NULL OR ?2 IS NULL OR currency = ?2) ORDER BY at
+        """, [.integer(product), .optional(currency)]
+      ) { .init(at: $0.date(0), price: $0.price(1)) })
   }
 
   /// Returns the number of products that match a query.
@@ -53,7 +79,7 @@ extension StoreService {
     }
   }
 
-  private static func product(_ row: SQLiteRow, _ currency: String?) -> ProductDTO {
+  static func product(_ row: SQLiteRow, _ currency: String?) -> ProductDTO {
     ProductDTO(
       shopifyId: row.integer(0), title: row.text(1), handle: row.text(2),
       imageURL: CatalogueRows.images(row.text(3)).first, cachedPrice: row.price(4).decimal, currency: currency,
@@ -63,7 +89,8 @@ extension StoreService {
   /// Returns a product with its variants and their histories, even if it is no longer listed; `nil` if it is unknown.
   /// - Throws: `StorageError`.
   public func product(storeId: UUID, shopifyId: Int64) async throws -> ProductDetailDTO? {
-    try await database.read { transaction in
+    let now = now()
+    return try await database.read { transaction in
       guard let store = try StoreRecord.find(storeId, in: transaction) else { return nil }
       return try transaction.query(
         """
@@ -71,18 +98,21 @@ extension StoreService {
         FROM products WHERE store = ?1 AND id = ?2
         """, [.integer(store.no), .integer(shopifyId)]
       ) { row in
-        let product = Self.product(row, store.currency)
+        var product = Self.product(row, store.currency)
+        product.lowest = try Self.shownPrices(of: row.integer(7), store.currency, in: transaction).notable(at: now)
         let scheme = (try? ShopAddress(store.domain))?.isLoopback == true ? "http" : "https"
         return ProductDetailDTO(
           product: product, vendor: row.optionalText(8), productType: row.optionalText(9), isRemoved: row.flag(10),
           imageURLs: CatalogueRows.images(row.text(3)),
           url: "\(scheme)://\(store.domain)/products/\(product.handle.asPathComponent)",
-          variants: try Self.variants(row.integer(7), in: transaction))
+          variants: try Self.variants(row.integer(7), at: now, in: transaction))
       }.first
     }
   }
 
-  private static func variants(_ product: Int64, in transaction: some Querying) throws -> [VariantDTO] {
+  private static func variants(
+    _ product: Int64, at now: Date, in transaction: some Querying
+  ) throws -> [VariantDTO] {
     var histories: [Int64: [SnapshotDTO]] = [:]
     _ = try transaction.query(
       """
@@ -102,11 +132,14 @@ extension StoreService {
       """, [.integer(product)]
     ) { row in
       let (price, compareAt) = (row.price(3), row.optionalPrice(4))
+      let history = histories[row.integer(0)] ?? []
+      let prices = PriceHistory(of: history)
       return VariantDTO(
         id: row.integer(0), title: row.text(1) == ShopifyVariant.onlyTitle ? nil : row.text(1),
         sku: row.optionalText(2), price: price.decimal,
         compareAtPrice: compareAt.flatMap { $0 > price ? $0.decimal : nil }, available: row.flag(5),
-        isMissing: !row.isNull(6), history: histories[row.integer(0)] ?? [])
+        isMissing: !row.isNull(6), history: history, lowest: prices.lowest(at: now),
+        notableLowest: prices.notable(at: now))
     }
   }
 }
@@ -133,14 +166,20 @@ public struct ProductQuery: Codable, Hashable, Sendable {
   }
 
   func condition(_ store: Int64) -> (sql: String, arguments: [SQLiteValue]) {
-    var conditions = ["store = ?1", "is_removed = 0"]
-    var arguments: [SQLiteValue] = [.integer(store)]
+    condition("store = ?1", [.integer(store)])
+  }
+
+  /// Returns an SQL condition, which begins with a condition on the store, and its arguments.
+  func condition(_ store: String, _ arguments: [SQLiteValue]) -> (sql: String, arguments: [SQLiteValue]) {
+    var conditions = [store, "is_removed = 0"]
+    var arguments = arguments
     switch stockScope {
     case .all: break
     case .inStock: conditions.append("is_available = 1")
     case .outOfStock: conditions.append("is_available = 0")
     }
-    let words = searchText.foldedForSearch.split(whereSeparator: \.isWhitespace).map(String.init)
+    // Titles are stored without control characters, of which SQLite's search syntax does not accept all.
+    let words = ShopText.visible(searchText).foldedForSearch.split(whereSeparator: \.isWhitespace).map(String.init)
     // The trigram index only finds words of at least three characters; shorter ones are searched in each title.
     let long = words.filter { $0.unicodeScalars.count >= 3 }
     if !long.isEmpty {

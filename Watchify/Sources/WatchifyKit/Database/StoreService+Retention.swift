@@ -31,10 +31,11 @@ extension StoreService {
   }
 
   /// Deletes the snapshots before a date, except for the last one of each variant, which has the values valid at that
-  /// date.
+  /// date, and for those since the oldest wish for a percentage, which is judged by the prices at that time.
   /// - Throws: `StorageError`.
   public func deleteOldSnapshots(olderThan date: Date) async throws {
     try await database.write { transaction in
+      let date = min(date, try WishRows.oldestBase(in: transaction) ?? date)
       try transaction.execute(
         """
         DELETE FROM snapshots WHERE at < ?1 AND EXISTS (

@@ -161,6 +161,8 @@ public actor StoreService: ModelActor {
         try ValidatorRows.keep(reading.validators, of: record, at: now, in: transaction)
       }
       try MarketRows.remember(reading, changes, market: market, store: store, at: now, in: transaction)
+      var judge = WishJudge(store: store, market: market, at: now, in: transaction)
+      _ = try judge.judge(changed: [])
     }
     return id
   }
@@ -203,7 +205,9 @@ public actor StoreService: ModelActor {
         try transaction.execute("DELETE FROM \(table) WHERE store = ?1", [.integer(store.no)])
       }
       try CatalogueRows.unindex("store = ?1", [.integer(store.no)], transaction)
-      try transaction.execute("DELETE FROM shown WHERE thread = ?1", [.text(id.uuidString)])
+      try transaction.execute(
+        "DELETE FROM shown WHERE thread = ?1 OR thread IN (SELECT id FROM wishes WHERE store = ?2)",
+        [.text(id.uuidString), .integer(store.no)])
       try transaction.execute("DELETE FROM stores WHERE no = ?1", [.integer(store.no)])
     }
   }
@@ -234,11 +238,16 @@ public actor StoreService: ModelActor {
     }
   }
 
+  /// The pictures of a store. Only the newest products are looked at, in the order of an index: every page lists the
+  /// stores, and of many thousand products none may have a picture.
+  static let previews = """
+    SELECT images FROM (
+      SELECT images FROM products WHERE store = ?1 AND is_removed = 0 ORDER BY published_at DESC, row DESC LIMIT 50)
+    WHERE images <> '' LIMIT 3
+    """
+
   private static func previews(_ store: Int64, in transaction: some Querying) throws -> [String] {
-    try transaction.query(
-      "SELECT images FROM products WHERE store = ?1 AND is_removed = 0 AND images <> '' ORDER BY row LIMIT 3",
-      [.integer(store)]
-    ) { CatalogueRows.images($0.text(0))[0] }
+    try transaction.query(previews, [.integer(store)]) { CatalogueRows.images($0.text(0))[0] }
   }
 
   /// Returns the followed stores, ordered by name; none if the database fails.
@@ -270,6 +279,8 @@ public actor StoreService: ModelActor {
 public enum WatchifyError: Error, Hashable, Sendable {
   /// The shop is followed already, perhaps under another of its addresses.
   case alreadyFollowed(name: String, id: UUID)
+  /// The shop at the address that a store was to move to lists no product of the store.
+  case otherShop(address: String)
   /// A notification service was used before it was given a database.
   case noDatabase
 }
@@ -278,6 +289,8 @@ extension WatchifyError: LocalizedError {
   public var errorDescription: String? {
     switch self {
     case .alreadyFollowed(let name, _): "This shop is already followed, as \(name)."
+    case .otherShop(let address):
+      "The shop at \(address) lists no product of this store, so it is another shop. Nothing was changed."
     case .noDatabase:
       "Notifications cannot be sent yet: attach a StoreService to the NotificationService first. Nothing was sent."
     }

@@ -47,8 +47,9 @@ struct SyncWriter: Sendable {
     if let left = changes.leftMarket {
       try MarketRows.change(from: left, to: market, store: store.no, at: now, in: transaction)
     }
-    try CatalogueRows.apply(changes, store: store.no, at: now, in: transaction)
-    var news = changes.news
+    let rows = try CatalogueRows.apply(changes, store: store.no, at: now, in: transaction)
+    // Wishes come first: their news is delivered before that of the store.
+    var news = try judge(changes, rows, store, market, in: transaction) + changes.news
     if store.isClosed { news.insert(DetectedChange(type: .storeReopened), at: 0) }
     let events = try EventRows.insert(news, store: store, currency: currency, at: now, in: transaction)
     try lose(changes, store.no, transaction)
@@ -68,6 +69,18 @@ struct SyncWriter: Sendable {
       ])
     try RestRows.served(store.domain, at: now, in: transaction)
     return events.map(\.event)
+  }
+
+  /// Judges the wishes about the store; returns their news.
+  private func judge(
+    _ changes: ChangeSet, _ rows: [Int64], _ store: StoreRecord, _ market: Market, in transaction: SQLiteTransaction
+  ) throws -> [DetectedChange] {
+    if changes.leftMarket == nil, let before = store.market {
+      try WishJudge.rename(from: before, to: market, store: store.no, in: transaction)
+    }
+    let arrivals = Set(changes.news.compactMap { $0.type == .newProduct ? $0.productID : nil })
+    var judge = WishJudge(store: store.no, market: market, rules: rules, at: now, in: transaction)
+    return try judge.judge(changed: rows, arrivals: arrivals)
   }
 
   /// Withdraws undelivered events about variants that are no longer listed.

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A product as it is in the database: the old side of a comparison.
 struct StoredProduct: Equatable, Sendable {
   /// The primary key in the database; 0 for a product that has no row yet.
@@ -71,6 +73,8 @@ struct DetectedChange: Equatable, Sendable {
   /// The old value of a change that is not about a price, such as "3 images".
   var oldText: String?
   var newText: String?
+  /// The identifier of the wish that came true.
+  var wishID: UUID?
 }
 
 /// The result of comparing one read: the rows to write and the changes to report.

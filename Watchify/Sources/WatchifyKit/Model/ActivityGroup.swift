@@ -12,6 +12,8 @@ public struct ActivityGroup: Codable, Hashable, Sendable {
     case product = "Product"
     /// The store itself.
     case store = "Store"
+    /// Wishes that came true.
+    case wish = "Wish"
   }
 
   /// The events, newest first; never empty.
@@ -54,6 +56,7 @@ extension ChangeType {
     case .backInStock, .outOfStock: .stock
     case .newProduct, .productRemoved, .productReturned, .imagesChanged, .newVariant: .product
     case .currencyChanged, .storeClosed, .storeReopened: .store
+    case .wishFulfilled: .wish
     }
   }
 }

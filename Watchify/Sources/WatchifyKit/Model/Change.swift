@@ -26,6 +26,8 @@ public enum ChangeType: String, Codable, CaseIterable, Sendable {
   case storeClosed
   /// The shop can be read again.
   case storeReopened
+  /// A wish came true.
+  case wishFulfilled
 
   /// The value in the database. Never change a released one.
   var code: Int64 {
@@ -43,6 +45,7 @@ public enum ChangeType: String, Codable, CaseIterable, Sendable {
     case .currencyChanged: 11
     case .storeClosed: 12
     case .storeReopened: 13
+    case .wishFulfilled: 14
     }
   }
 

@@ -82,11 +82,15 @@ public struct ProductDTO: Codable, Hashable, Identifiable, Sendable {
   public var cachedIsAvailable: Bool
   /// The date of the first sync that listed the product.
   public var firstSeenAt: Date
+  /// The longest period, of 30 days, 90 days and ever, in which the price is the lowest after a higher one; `nil` if
+  /// there is none.
+  public var lowest: LowestPrice?
 
   /// Creates a product from its values, for example for a preview or a test.
   public init(
     shopifyId: Int64, title: String, handle: String, imageURL: String? = nil, cachedPrice: Decimal,
-    currency: String? = nil, cachedIsAvailable: Bool, firstSeenAt: Date
+    currency: String? = nil, cachedIsAvailable: Bool, firstSeenAt: Date,
+    lowest: LowestPrice? = nil
   ) {
     self.shopifyId = shopifyId
     self.title = title
@@ -96,6 +100,7 @@ public struct ProductDTO: Codable, Hashable, Identifiable, Sendable {
     self.currency = currency
     self.cachedIsAvailable = cachedIsAvailable
     self.firstSeenAt = firstSeenAt
+    self.lowest = lowest
   }
 }
 
@@ -117,11 +122,16 @@ public struct VariantDTO: Codable, Hashable, Identifiable, Sendable {
   public var isMissing: Bool
   /// The values since the first sync, oldest first; each is valid until the next.
   public var history: [SnapshotDTO]
+  /// The lowest price of the last 30 and 90 days and ever, in this order, in the currency of the price.
+  public var lowest: [LowestPrice]
+  /// The longest of these periods in which the price is the lowest after a higher one; `nil` if there is none.
+  public var notableLowest: LowestPrice?
 
   /// Creates a variant from its values, for example for a preview or a test.
   public init(
     id: Int64, title: String? = nil, sku: String? = nil, price: Decimal, compareAtPrice: Decimal? = nil,
-    available: Bool, isMissing: Bool, history: [SnapshotDTO]
+    available: Bool, isMissing: Bool, history: [SnapshotDTO], lowest: [LowestPrice] = [],
+    notableLowest: LowestPrice? = nil
   ) {
     self.id = id
     self.title = title
@@ -131,6 +141,8 @@ public struct VariantDTO: Codable, Hashable, Identifiable, Sendable {
     self.available = available
     self.isMissing = isMissing
     self.history = history
+    self.lowest = lowest
+    self.notableLowest = notableLowest
   }
 }
 
@@ -231,6 +243,8 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
   public var newPrice: Decimal?
   /// Whether the exchange rate alone may explain the change, because too few prices were compared.
   public var isUnsure = false
+  /// The identifier of the wish that came true; `nil` for other changes.
+  public var wishId: UUID?
 
   /// Creates a change from its values, for example for a preview or a test.
   public init(
@@ -238,7 +252,7 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
     newValue: String? = nil, priceChange: Decimal? = nil, magnitude: ChangeMagnitude = .small,
     productShopifyId: Int64? = nil, variantShopifyId: Int64? = nil, productImageURL: String? = nil, occurredAt: Date,
     isRead: Bool = false, storeId: UUID? = nil, storeName: String? = nil, currency: String? = nil,
-    oldPrice: Decimal? = nil, newPrice: Decimal? = nil, isUnsure: Bool = false
+    oldPrice: Decimal? = nil, newPrice: Decimal? = nil, isUnsure: Bool = false, wishId: UUID? = nil
   ) {
     self.id = id
     self.changeType = changeType
@@ -259,6 +273,7 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
     self.oldPrice = oldPrice
     self.newPrice = newPrice
     self.isUnsure = isUnsure
+    self.wishId = wishId
   }
 }
 

@@ -20,6 +20,7 @@ extension SyncError: LocalizedError {
     case .invalidResponse(.incomplete): "Incomplete response"
     case .invalidResponse(.moved): "Moved"
     case .networkUnavailable(.lost): "Connection lost"
+    case .networkUnavailable(.insecure): "Not secure"
     }
   }
 
@@ -46,6 +47,7 @@ extension SyncError: LocalizedError {
     case .invalidResponse(.incomplete(let reason)): reason
     case .invalidResponse(.moved(let address)): "The address has moved to \(address)."
     case .networkUnavailable(.lost): "The connection was closed before the response was complete."
+    case .networkUnavailable(.insecure(let reason)): reason
     }
   }
 
@@ -72,6 +74,8 @@ extension SyncError: LocalizedError {
     case .invalidResponse(.incomplete): "Nothing was marked as removed. The next sync will try again."
     case .invalidResponse(.moved): "Stored data is kept. If it is the same shop, follow it at its new address."
     case .networkUnavailable(.lost): "Stored data is kept. The next sync will try again."
+    case .networkUnavailable(.insecure):
+      "Nothing was sent, and stored data is kept. Check the date of this device; otherwise the shop has to act."
     }
   }
 
@@ -83,6 +87,8 @@ extension SyncError: LocalizedError {
     case .invalidResponse(.passwordProtected): "Try again when the store is open."
     case .invalidResponse(.closed): "Try again when the store is back."
     case .networkUnavailable(.unreachable): "Check the address, and your internet connection."
+    case .networkUnavailable(.insecure):
+      "Nothing was sent. Check the address and the date of this device; otherwise the shop has to act."
     case .invalidResponse(.incomplete), .networkUnavailable(.lost): "Try again later."
     case .invalidResponse(.moved): "If that is the right shop, add its new address."
     case .invalidResponse(.resting): "Try again after that."
@@ -106,6 +112,7 @@ extension SyncError: LocalizedError {
     case .invalidResponse(.closed): "door.left.hand.closed"
     case .invalidResponse(.moved): "arrow.right.circle"
     case .networkUnavailable(.lost): "bolt.horizontal.circle"
+    case .networkUnavailable(.insecure): "lock.slash"
     }
   }
 

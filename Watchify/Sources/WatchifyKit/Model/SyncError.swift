@@ -42,6 +42,8 @@ public enum SyncError: Error, Codable, Hashable, Sendable {
     case privateAddress(String)
     /// The connection was closed before the response was complete.
     case lost
+    /// The server could not prove that it is the shop, so nothing was sent; `reason` is a sentence that states why.
+    case insecure(reason: String)
   }
 
   /// The reason why a response could not be used.
@@ -70,6 +72,7 @@ public enum SyncError: Error, Codable, Hashable, Sendable {
 extension SyncError {
   static var unreachable: Self { .networkUnavailable(.unreachable) }
   static var connectionLost: Self { .networkUnavailable(.lost) }
+  static func insecure(_ reason: String) -> Self { .networkUnavailable(.insecure(reason: reason)) }
   static func privateAddress(_ address: String) -> Self { .networkUnavailable(.privateAddress(address)) }
   static var passwordProtected: Self { .invalidResponse(.passwordProtected) }
   static var notShopify: Self { .invalidResponse(.notShopify) }

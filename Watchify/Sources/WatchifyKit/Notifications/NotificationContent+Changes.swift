@@ -6,7 +6,10 @@ extension NotificationContent {
   public init?(of changes: [ChangeEventDTO]) {
     guard let first = changes.first else { return nil }
     self.init(
-      title: first.storeName ?? "", body: Self.body(of: changes), threadIdentifier: first.storeId?.uuidString ?? "",
+      title: first.storeName ?? "", body: Self.body(of: changes),
+      // A wish has its own notification, which the store's next one does not replace.
+      threadIdentifier: (changes.allSatisfy { $0.wishId == first.wishId } ? first.wishId : nil)?.uuidString
+        ?? first.storeId?.uuidString ?? "",
       priority: changes.map(\.priority).max() ?? .active)
   }
 
@@ -15,6 +18,7 @@ extension NotificationContent {
   private static func body(of changes: [ChangeEventDTO]) -> String {
     let summary = summary(of: changes)
     let named = changes.filter { $0.changeType.category != .store }
+    if let wish = wishes(in: changes) { return wish }
     guard let most = named.max(by: { $0.isLessImportant(than: $1) }) else { return summary }
     let own = named.filter { $0.isSameNews(as: most) }
     var lead = most
@@ -27,6 +31,14 @@ extension NotificationContent {
     let isOneVariant = own.allSatisfy { $0.variantShopifyId == most.variantShopifyId }
     let sentence = lead.sentence(namesVariant: isOneVariant)
     return own.count == changes.count ? sentence : "\(sentence) · \(summary)"
+  }
+
+  /// Returns the news of a wish, such as "Cork Mat, Large: $67.90, below your $70.00 · lowest since 12 Aug (90 days)";
+  /// `nil` if there is other news as well.
+  private static func wishes(in changes: [ChangeEventDTO]) -> String? {
+    guard let first = changes.first, changes.allSatisfy({ $0.changeType == .wishFulfilled }) else { return nil }
+    let others = Set(changes.compactMap(\.productShopifyId)).count - 1
+    return first.sentence(namesVariant: true) + (others > 0 ? " · and \(others) more" : "")
   }
 
   /// Returns the number of products per kind of change, such as "3 price drops, 1 back in stock". Variants of a product
@@ -49,6 +61,7 @@ extension NotificationContent {
       words(.newVariant, "new variant", "new variants"),
       words(.compareAtChanged, "list price changed", "list prices changed"),
       words(.imagesChanged, "product with pictures changed", "products with pictures changed"),
+      words(.wishFulfilled, "wish came true", "wishes came true"),
     ].compactMap { $0 }
     for change in changes {
       switch change.changeType {
@@ -66,7 +79,7 @@ extension ChangeEventDTO {
   /// The urgency of the change; a notification has that of its most urgent change.
   var priority: NotificationPriority {
     switch (changeType, magnitude) {
-    case (.backInStock, _), (.priceDropped, .large): .timeSensitive
+    case (.wishFulfilled, _), (.backInStock, _), (.priceDropped, .large): .timeSensitive
     case (.priceDropped, .small), (.imagesChanged, _), (.compareAtChanged, _): .passive
     default: .active
     }
@@ -79,6 +92,8 @@ extension ChangeEventDTO {
   }
 
   fileprivate func isLessImportant(than other: Self) -> Bool {
+    let isWish = changeType == .wishFulfilled
+    guard isWish == (other.changeType == .wishFulfilled) else { return !isWish }
     guard priority == other.priority else { return priority < other.priority }
     guard changeType == other.changeType else { return changeType.code > other.changeType.code }
     return share < other.share
@@ -91,7 +106,7 @@ extension ChangeEventDTO {
   }
 
   /// Returns the change as text, such as "Cork Mat: $67.90, was $97.00" or "Cork Mat, Large: back in stock".
-  fileprivate func sentence(namesVariant: Bool) -> String {
+  func sentence(namesVariant: Bool) -> String {
     let title = productTitle.count > 80 ? productTitle.prefix(79) + "…" : productTitle[...]
     let variant = namesVariant ? variantTitle.map { ", \($0.prefix(40))" } ?? "" : ""
     return "\(title)\(variant): \(words)"
@@ -111,6 +126,7 @@ extension ChangeEventDTO {
     case .newVariant: return "new variant"
     case .compareAtChanged: return newValue.map { "list price now \($0)" } ?? "no list price any more"
     case .imagesChanged: return "pictures changed"
+    case .wishFulfilled: return newValue ?? "your wish came true"
     case .currencyChanged, .storeClosed, .storeReopened: return ""
     }
   }

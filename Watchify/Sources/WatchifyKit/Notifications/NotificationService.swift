@@ -5,8 +5,9 @@ import Foundation
 /// Delivers notifications of changes, one per store, through the channels selected in the settings.
 ///
 /// Changes are written to an outbox in the database together with their events, and are delivered from there, so a
-/// failed delivery is retried later, and a delivered change is not delivered again by another process. A failing
-/// channel never fails a sync; its error is in ``lastFailures``.
+/// failed delivery is retried later, and a delivered change is not delivered again by another process. Channels are
+/// independent: each delivers at its own pace, and one that hangs delays no other. A failing channel never fails a
+/// sync; its error is in ``lastFailures`` and, across restarts, in ``StoreService/channelState(_:)``.
 ///
 /// ```swift
 /// NotificationService.shared.attach(service, channels: [DesktopChannel()])
@@ -23,26 +24,36 @@ public final class NotificationService {
   private var service: StoreService?
   private var channels: [any NotificationChannel] = []
   private var question: Question?
-  /// The last delivery, which the next one awaits.
-  private var delivery: Task<Void, any Error>?
+  private var secrets: ChannelSecrets?
+  /// The channels that were added by name, with the values from which they were made.
+  private var added: [(channel: ChannelDTO, delivery: any NotificationChannel)] = []
+  /// The last check of permission and settings, which the next one awaits.
+  private var check: Task<Turn?, any Error>?
+  /// The last delivery of each channel, which its next one awaits.
+  private var deliveries: [(channel: String, task: Task<Void, any Error>)] = []
 
   /// The last error of each channel whose last delivery failed, by the channel's name.
   public private(set) var lastFailures: [String: ChannelError] = [:]
 
-  /// Creates a service without an outbox and channels; ``attach(_:channels:question:)`` adds them.
+  /// Creates a service without an outbox and channels; ``attach(_:channels:secrets:question:)`` adds them.
   public init() {}
 
   /// Sets the store service and the channels.
   /// - Parameters:
   ///   - service: the service with the outbox and the settings.
-  ///   - channels: the available channels; the settings select among them.
+  ///   - channels: the available channels of this device; the settings select among them.
+  ///   - secrets: the secrets of the channels that were added to the database, which are always selected; if `nil`,
+  ///     those channels do not deliver, and their news stays in the outbox.
   ///   - question: prompts the user for permission when there is something to deliver for the first time. Linux has no
   ///     system prompt: without a question, permission is granted as soon as a channel is available.
   public func attach(
-    _ service: StoreService, channels: [any NotificationChannel], question: Question? = nil
+    _ service: StoreService, channels: [any NotificationChannel], secrets: ChannelSecrets? = nil,
+    question: Question? = nil
   ) {
     self.service = service
     self.channels = channels
+    self.secrets = secrets
+    added = []
     self.question = question
   }
 
@@ -65,36 +76,53 @@ public final class NotificationService {
 
   private func firstAvailable() async -> (any NotificationChannel)? {
     let chosen = (try? await service?.modelContainer.settings.get(StorageKeys.notificationChannels)) ?? []
-    for channel in channels where chosen.contains(channel.name) {
+    for channel in (try? await selected(chosen)) ?? [] {
       if case .available = await channel.availability() { return channel }
     }
     return nil
   }
 
+  /// Returns the channels that deliver: those of this device that are selected, and the added ones.
+  private func selected(_ names: [String]) async throws -> [any NotificationChannel] {
+    let own = channels.filter { names.contains($0.name) }
+    guard let secrets, let service else { return own }
+    let current = try await service.channels()
+    // A channel keeps its connections and its secret for as long as it is unchanged.
+    let kept = added.filter { current.contains($0.channel) }
+    added = current.map { channel in
+      kept.first { $0.channel == channel } ?? (channel: channel, delivery: channel.delivery(secrets: secrets))
+    }
+    return own + added.map(\.delivery)
+  }
+
   // MARK: Delivery
+
+  /// The channels that may deliver now, and the settings.
+  private struct Turn: Sendable {
+    var channels: [any NotificationChannel]
+    var preferences: NotificationPreferences
+  }
 
   /// Delivers notifications of the given changes, one per store, and returns when the channels have accepted them or
   /// failed.
   ///
-  /// Each change is delivered at most once by each channel, whatever process delivers it. A change that cannot be
-  /// delivered now, because a channel fails or quiet hours are in effect, stays in the outbox for ``sendPending()``. A
-  /// change that is not in the database is delivered at once or not at all. Requests permission when there is
-  /// something to deliver for the first time.
-  /// - Throws: ``WatchifyError/noDatabase`` before ``attach(_:channels:question:)``; `StorageError` if the outbox
-  ///   cannot be read. A failing channel is no error: see ``lastFailures``.
+  /// Each change is delivered once by each channel, whatever process delivers it, and a second time only if the outcome
+  /// of the first is unknown. A change that cannot be delivered now, because a channel fails or quiet hours are in
+  /// effect, stays in the outbox for ``sendPending()``. A change that is not in the database is delivered at once or
+  /// not at all. Requests permission when there is something to deliver for the first time.
+  /// - Throws: ``WatchifyError/noDatabase`` before ``attach(_:channels:secrets:question:)``; `StorageError` if the
+  ///   outbox cannot be read. A failing channel is no error: see ``lastFailures``.
   public func send(for changes: [ChangeEventDTO]) async throws {
-    guard !changes.isEmpty else { return try await alone { _ in } }
-    try await alone { service in
-      let unknown = try await service.unknown(changes)
-      try await self.deliver(from: service) { channel, preferences in
-        for content in Self.contents(of: unknown.filter(preferences.wants)) {
-          guard try await self.deliver(content, through: channel) else { break }
-        }
-        try await self.deliver(through: channel, preferences, service, only: Set(changes.map(\.id)))
-      } isNeeded: { preferences in
-        if unknown.contains(where: preferences.wants) { return true }
-        return try await service.hasNews(for: self.names(preferences))
+    guard let service else { throw WatchifyError.noDatabase }
+    guard !changes.isEmpty else { return }
+    let unknown = try await service.unknown(changes)
+    guard let turn = try await turn(service, orFor: unknown) else { return }
+    try await each(turn.channels) { channel in
+      for changes in Self.grouped(unknown.filter(turn.preferences.wants)) {
+        guard let message = try await service.message(changes) else { continue }
+        guard await self.deliver(message, through: channel) == nil else { break }
       }
+      try await self.deliver(through: channel, turn.preferences, service, only: Set(changes.map(\.id)))
     }
   }
 
@@ -102,60 +130,73 @@ public final class NotificationService {
   /// first time.
   /// - Throws: The errors of ``send(for:)``.
   public func sendPending() async throws {
-    try await alone { service in
-      try await self.deliver(from: service) { channel, preferences in
-        try await self.deliver(through: channel, preferences, service)
-      } isNeeded: { preferences in
-        try await service.hasNews(for: self.names(preferences))
-      }
-    }
-  }
-
-  /// Calls `deliver` for each selected channel, unless the settings forbid notifications now.
-  private func deliver(
-    from service: StoreService,
-    _ deliver: @MainActor (any NotificationChannel, NotificationPreferences) async throws -> Void,
-    isNeeded: @MainActor (NotificationPreferences) async throws -> Bool
-  ) async throws {
-    let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
-    guard preferences.isEnabled, preferences.quietHours.end(at: service.now()) == nil, try await isNeeded(preferences),
-      await isAuthorized()
-    else { return }
-    for channel in channels where preferences.channels.contains(channel.name) {
-      try await deliver(channel, preferences)
-    }
-  }
-
-  /// Runs a delivery after the one before it has ended, so that no two deliveries overlap.
-  private func alone(_ body: @escaping @MainActor @Sendable (StoreService) async throws -> Void) async throws {
     guard let service else { throw WatchifyError.noDatabase }
-    let before = delivery
-    let task = Task {
-      _ = await before?.result
-      try await body(service)
+    guard let turn = try await turn(service) else { return }
+    try await each(turn.channels) { channel in
+      try await self.deliver(through: channel, turn.preferences, service)
+      try await self.tellMissed(through: channel, service)
     }
-    delivery = task
-    try await withTaskCancellationHandler {
+  }
+
+  /// Returns the channels that may deliver now; `nil` if the settings forbid notifications now or nothing is due.
+  /// Checks run one after another, so that permission is requested once.
+  private func turn(_ service: StoreService, orFor unknown: [ChangeEventDTO] = []) async throws -> Turn? {
+    let before = check
+    let task = Task { () -> Turn? in
+      _ = await before?.result
+      let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
+      guard preferences.isEnabled, preferences.quietHours.end(at: service.now()) == nil else { return nil }
+      let channels = try await self.selected(preferences.channels)
+      var isNeeded = unknown.contains(where: preferences.wants)
+      if !isNeeded { isNeeded = try await service.hasNews(for: channels.map(\.name)) }
+      guard isNeeded, await self.isAuthorized() else { return nil }
+      return Turn(channels: channels, preferences: preferences)
+    }
+    check = task
+    return try await withTaskCancellationHandler {
       try await task.value
     } onCancel: {
       task.cancel()
     }
   }
 
-  /// Returns one notification per store.
-  private static func contents(of changes: [ChangeEventDTO]) -> [NotificationContent] {
-    Dictionary(grouping: changes, by: \.storeId).values.compactMap(NotificationContent.init)
+  /// Calls `body` for all channels at the same time, each after its previous delivery has ended; returns when all have
+  /// ended, and throws the first error.
+  private func each(
+    _ channels: [any NotificationChannel],
+    _ body: @escaping @MainActor @Sendable (any NotificationChannel) async throws -> Void
+  ) async throws {
+    let tasks = channels.map { channel in
+      let before = deliveries.first { $0.channel == channel.name }?.task
+      let task = Task {
+        _ = await before?.result
+        try await body(channel)
+      }
+      deliveries.removeAll { $0.channel == channel.name }
+      deliveries.append((channel: channel.name, task: task))
+      return task
+    }
+    try await withTaskCancellationHandler {
+      var results: [Result<Void, any Error>] = []
+      for task in tasks { results.append(await task.result) }
+      for result in results { try result.get() }
+    } onCancel: {
+      for task in tasks { task.cancel() }
+    }
   }
 
-  private func names(_ preferences: NotificationPreferences) -> [String] {
-    channels.map(\.name).filter(preferences.channels.contains)
+  /// Returns the changes by store, and those of wishes by wish.
+  private static func grouped(_ changes: [ChangeEventDTO]) -> [[ChangeEventDTO]] {
+    Array(Dictionary(grouping: changes) { $0.wishId ?? $0.storeId }.values)
   }
 
   /// Returns the date of the next possible delivery; `nil` if the outbox is empty.
   func nextTurn() async throws -> Date? {
     guard let service else { return nil }
     let preferences = try await NotificationPreferences(from: service.modelContainer.settings)
-    guard preferences.isEnabled, let turn = try await service.nextTurn(of: names(preferences)) else { return nil }
+    guard preferences.isEnabled else { return nil }
+    let names = try await selected(preferences.channels).map(\.name)
+    guard let turn = try await service.nextTurn(of: names) else { return nil }
     return max(turn, preferences.quietHours.end(at: service.now()) ?? turn)
   }
 
@@ -167,34 +208,59 @@ public final class NotificationService {
     }
   }
 
-  /// Delivers what is due for a channel, store by store, until a delivery fails.
+  /// Delivers what is due for a channel, store by store or as one digest, until a delivery fails.
   /// - Parameter only: the identifiers of the changes; `nil` for all.
   private func deliver(
     through channel: any NotificationChannel, _ preferences: NotificationPreferences, _ service: StoreService,
     only ids: Set<UUID>? = nil
   ) async throws {
-    while let batch = try await service.claimNews(for: channel.name, only: ids) {
+    let isDigest = channel.digest != nil
+    while !Task.isCancelled,
+      let batch = try await service.claimNews(for: channel.name, only: ids, ofAllStores: isDigest)
+    {
       // Kinds of changes that were switched off in the meantime are not delivered.
-      guard let content = NotificationContent(of: batch.events.filter(preferences.wants)) else {
-        try await service.finish(batch)
+      guard let message = try await service.message(batch.events.filter(preferences.wants)) else {
+        try await service.finish(batch, delivered: false)
         continue
       }
-      guard try await deliver(content, through: channel) else {
-        return try await service.uninterrupted { try await service.giveBack(batch, after: 60) }
+      if let error = await deliver(message, through: channel) {
+        return try await service.uninterrupted { try await service.giveBack(batch, error, channel.retries) }
       }
       try await service.uninterrupted { try await service.finish(batch) }
     }
   }
 
-  /// Delivers one notification; returns `false` and stores the error if the channel fails.
-  private func deliver(_ content: NotificationContent, through channel: any NotificationChannel) async throws -> Bool {
-    do {
-      try await channel.deliver(content)
-      lastFailures[channel.name] = nil
-      return true
-    } catch let error as ChannelError {
-      lastFailures[channel.name] = error
-      return false
+  /// Delivers the number of changes that were given up while a channel did not work.
+  private func tellMissed(through channel: any NotificationChannel, _ service: StoreService) async throws {
+    guard !Task.isCancelled, let count = try await service.claimMissed(channel.name) else { return }
+    let error = await deliver(.missed(count), through: channel)
+    try await service.uninterrupted {
+      guard let error else { return try await service.finishMissed(channel.name, count) }
+      try await service.giveBackMissed(channel.name, count, error, channel.retries)
     }
+  }
+
+  /// Delivers one message; stores the error, and returns it, if the channel fails.
+  private func deliver(_ message: NotificationMessage, through channel: any NotificationChannel) async -> ChannelError?
+  {
+    do {
+      try await channel.deliver(message)
+      lastFailures[channel.name] = nil
+      return nil
+    } catch {
+      let error =
+        error as? ChannelError
+        ?? ChannelError("The delivery was interrupted.", isTemporary: true, isUncertain: true)
+      lastFailures[channel.name] = error
+      return error
+    }
+  }
+}
+
+extension StoreService {
+  /// Returns the message about changes; `nil` if there are none.
+  func message(_ changes: [ChangeEventDTO]) async throws -> NotificationMessage? {
+    guard let content = NotificationContent(of: changes) else { return nil }
+    return NotificationMessage(content: content, events: changes, links: try await productLinks(of: changes))
   }
 }

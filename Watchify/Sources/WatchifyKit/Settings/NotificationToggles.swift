@@ -17,6 +17,7 @@ extension StorageKeys {
     case .currencyChanged: notifyCurrencyChanged
     case .storeClosed: notifyStoreClosed
     case .storeReopened: notifyStoreReopened
+    case .wishFulfilled: notifyWishFulfilled
     }
   }
 
@@ -52,4 +53,6 @@ extension StorageKeys {
   public static let notifyStoreClosed = toggle("notifyStoreClosed", true, "a store that closes behind a password")
   /// Whether a store that opens again is notified.
   public static let notifyStoreReopened = toggle("notifyStoreReopened", true, "a store that opens again")
+  /// Whether a wish that comes true is notified.
+  public static let notifyWishFulfilled = toggle("notifyWishFulfilled", true, "a wish that comes true")
 }

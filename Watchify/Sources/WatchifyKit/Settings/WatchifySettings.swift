@@ -16,11 +16,12 @@ public struct WatchifySettings: StorageKeyCatalog {
     [
       .key(StorageKeys.syncIntervalMinutes), .key(StorageKeys.readsUntilRemoved),
       .key(StorageKeys.convertedPercent), .key(StorageKeys.notificationsEnabled),
-      .key(StorageKeys.notificationChannels),
+      .key(StorageKeys.notificationChannels), .key(StorageKeys.secretsPassphraseFile),
       .key(StorageKeys.priceDropThreshold), .key(StorageKeys.priceIncreaseThreshold),
       .key(StorageKeys.quietHours), .key(StorageKeys.stockQuietHours), .key(StorageKeys.notificationPermission),
       .key(StorageKeys.autoDeleteEvents), .key(StorageKeys.eventRetentionDays), .key(StorageKeys.autoDeleteSnapshots),
       .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
+      .key(StorageKeys.pagePictures),
     ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
 
   /// Creates the catalog.
@@ -56,6 +57,10 @@ extension StorageKeys {
   /// The names of the selected channels.
   public static let notificationChannels = key(
     "notificationChannels", ["desktop"], "The channels that deliver notifications.", owner: "Notifications")
+  /// The file with the passphrase of the sealed file that keeps the secrets of channels where there is no keyring;
+  /// empty for none.
+  public static let secretsPassphraseFile = key(
+    "secretsPassphraseFile", "", "The file with the passphrase of the channels' secrets.", owner: "Notifications")
   /// The smallest price drop that is notified.
   public static let priceDropThreshold = key(
     "priceDropThreshold", PriceThreshold.any, "The smallest price drop that is notified.", owner: "Notifications")
@@ -74,6 +79,12 @@ extension StorageKeys {
   public static let notificationPermission = key(
     "notificationPermission", NotificationPermission.notDetermined, "Whether notifications were allowed.",
     owner: "Notifications")
+
+  // MARK: The page
+
+  /// How the page shows pictures of products.
+  public static let pagePictures = key(
+    "pagePictures", ProductPictures.cached, "How the page shows pictures of products.", owner: "Page")
 
   // MARK: Retention
 

@@ -37,6 +37,8 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     public var userAgent = "Watchify/0.1 (part of Coffer, a persistence library for Swift)"
     /// Whether delays and retries also apply to a shop on this device.
     public var sparesOwnDevice = true
+    /// A file with the certificates of the authorities to trust (PEM), instead of the system's: for shops of tests.
+    var authorities: URL?
     /// The maximum number of products that Shopify serves of a listing: it refuses the first page beyond them.
     var window = 25_000
     /// Whether a response comes from Shopify's own servers, so that a refusal applies to all shops.

@@ -28,7 +28,7 @@ import Testing
       NotificationContent.summary(of: all)
         == "1 price drop, 1 price increase, 1 back in stock, 1 out of stock, 1 new product, 1 product removed, "
         + "1 product returned, 1 new variant, 1 list price changed, 1 product with pictures changed, "
-        + "store open again, store closed by password, prices now in another currency")
+        + "1 wish came true, store open again, store closed by password, prices now in another currency")
     #expect(NotificationContent(of: [event(.imagesChanged)])?.body == "Mat: pictures changed")
     #expect(
       NotificationContent(of: [event(.imagesChanged), event(.imagesChanged)])?.body
@@ -117,7 +117,7 @@ import Testing
     }
   }
 
-  @Test("An expired claim is taken over, and news undelivered for three days is dropped")
+  @Test("An expired claim is taken over, and news undelivered for three days is given up and counted")
   func claims() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
@@ -131,6 +131,13 @@ import Testing
       #expect(try await !workshop.service.waitingNews().isEmpty, "the claim has expired")
       workshop.clock.turn(73 * 3_600)
       #expect(try await workshop.service.claimNews(for: "desktop") == nil)
+      #expect(try await workshop.service.channelState("desktop").missed == 1)
+      try await workshop.notifications.sendPending()
+      #expect(
+        workshop.channel.delivered.map(\.body) == [
+          "1 more change while this channel did not work: see 'watchify activity'."
+        ])
+      #expect(try await workshop.service.channelState("desktop").missed == 0)
     }
   }
 

@@ -24,8 +24,9 @@ struct CommandLineTests {
     #expect(demo.status == 0 && demo.output.contains("Notification (terminal and desktop): Tarn & Lotus"))
     let news = stub.shown.dropFirst()
     #expect(news.allSatisfy { $0.summary == "Tarn & Lotus" }, "\(news)")
-    #expect(news.first?.body == "Tarn Cork Mat: $67.90, was $97.00")
-    #expect(news.count == 6)
+    #expect(news.first?.body.hasPrefix("Tarn Cork Mat: $67.90, below your $70.00") == true, "the wish comes first")
+    #expect(news.dropFirst().first?.body == "Tarn Cork Mat: $67.90, was $97.00")
+    #expect(news.count == 7)
 
     try await stub.stop()
     try await bus.stop()

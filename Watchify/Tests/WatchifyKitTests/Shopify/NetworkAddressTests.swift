@@ -40,7 +40,7 @@ import Testing
     for host in hosts {
       let url = try #require(URL(string: "http://\(host):\(server.port)/products.json"))
       do {
-        _ = try await transport.get(HTTPRequest(url: url), limit: .init(bytes: 1_000))
+        _ = try await transport.send(HTTPRequest(url: url), limit: .init(bytes: 1_000))
         Issue.record("\(host) was asked")
       } catch let error as ForbiddenAddress {
         #expect(error.address.hasSuffix("127.0.0.1") || error.address == "::1", "\(host): \(error)")

@@ -53,6 +53,12 @@ final class Sandbox: Sendable {
     try await start(URL(fileURLWithPath: "/bin/bash"), ["-c", line]).ended()
   }
 
+  /// Starts a shell command line with `watchify` in its PATH. A signal reaches the shell, unless the line begins with
+  /// `exec`.
+  func startBash(_ line: String) throws -> RunningProgram {
+    try start(URL(fileURLWithPath: "/bin/bash"), ["-c", line])
+  }
+
   /// Runs a command line on a pseudo-terminal.
   func terminal(_ line: String) throws -> RunningProgram {
     try start(URL(fileURLWithPath: "/usr/bin/script"), ["-qefc", line, "/dev/null"])
@@ -62,12 +68,19 @@ final class Sandbox: Sendable {
     try start(Self.binaries.appendingPathComponent("watchify"), arguments)
   }
 
-  private func start(_ program: URL, _ arguments: [String]) throws -> RunningProgram {
+  /// Starts `watchify` with additional environment variables.
+  func startWatchify(_ arguments: [String], with variables: [(name: String, value: String)]) throws -> RunningProgram {
+    try start(Self.binaries.appendingPathComponent("watchify"), arguments, variables)
+  }
+
+  private func start(
+    _ program: URL, _ arguments: [String], _ variables: [(name: String, value: String)] = []
+  ) throws -> RunningProgram {
     let process = Process()
     process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = url
-    process.environment = Dictionary(uniqueKeysWithValues: environment.map { ($0.name, $0.value) })
+    process.environment = Dictionary((environment + variables).map { ($0.name, $0.value) }) { $1 }
     return try RunningProgram(process, in: url, deadline: 300)
   }
 

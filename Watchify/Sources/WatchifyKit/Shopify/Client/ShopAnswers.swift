@@ -67,6 +67,7 @@ enum ShopAnswers {
     case let error as URLError where error.code == .cancelled: CancellationError()
     case let error as URLError where isUnreachable(error.code): SyncError.unreachable
     case let error as ForbiddenAddress: SyncError.privateAddress(error.address)
+    case let error as InsecureConnection: SyncError.insecure(error.sentence)
     case let error as Curl.Missing: SyncError.incomplete(reason: error.localizedDescription)
     // `SyncError.from(_:)` reports this as offline, but here the server had been reached.
     case let error as URLError where error.code == .networkConnectionLost: SyncError.connectionLost

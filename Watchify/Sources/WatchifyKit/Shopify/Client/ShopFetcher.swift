@@ -107,9 +107,10 @@ final class ShopFetcher: Sendable {
       throw SyncError.notShopify
     }
     for _ in 0...Self.mostRedirects {
+      LoopPulse.current?.step(within: configuration.longestTransfer + .seconds(600))
       let answer: HTTPAnswer
       do {
-        answer = try await transport.get(request(url, question), limit: limit)
+        answer = try await transport.send(request(url, question), limit: limit)
       } catch {
         guard gate.isRefused(shop), ShopAnswers.looksThrottled(error) else { throw ShopAnswers.fault(of: error) }
         throw rest(shop, isFront: configuration.isShopify(url, nil), retryAfter: nil)
@@ -142,7 +143,8 @@ final class ShopFetcher: Sendable {
     let usual = [("User-Agent", configuration.userAgent), ("Accept", "application/json")]
     let further = question.headers.filter { Self.isHeader($0.name, $0.value) }
     let kept = usual.filter { name, _ in !further.contains { $0.name.lowercased() == name.lowercased() } }
-    return HTTPRequest(url: url, headers: kept + further, reach: question.shop.reach)
+    return HTTPRequest(
+      url: url, headers: kept + further, certificates: configuration.authorities?.path, reach: question.shop.reach)
   }
 
   /// Whether a header is valid. A line break in a value would start another header.

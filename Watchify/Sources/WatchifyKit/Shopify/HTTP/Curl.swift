@@ -30,8 +30,6 @@ enum Curl {
       case (7, _): .cannotConnectToHost
       case (52, _): .badServerResponse
       case (55, ECONNRESET), (56, ECONNRESET), (55, EPIPE): .networkConnectionLost
-      case (35, _): .secureConnectionFailed
-      case (60, _): .serverCertificateUntrusted
       default: .unknown
       }
     return URLError(code)

@@ -62,13 +62,31 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
     guard curl.pointee.multi_add_handle(multi, easy) == 0 else { throw URLError(.unknown) }
     defer { _ = curl.pointee.multi_remove_handle(multi, easy) }
     lastSign = .now
-    let result = try drive(multi, until: .now + longest)
+    do {
+      return try answer(easy, try drive(multi, until: .now + longest))
+    } catch  where isSent(easy) {
+      throw UnansweredUpload(cause: error)
+    }
+  }
+
+  /// Whether a part of an upload may have reached the server.
+  private func isSent(_ easy: UnsafeMutableRawPointer) -> Bool {
+    request.upload != nil && watchify_curl_number(ending.curl, easy, Int32(WATCHIFY_CURLINFO_REQUEST_SIZE)) > 0
+  }
+
+  /// Returns the response, or throws the error of a transfer that has ended.
+  private func answer(_ easy: UnsafeMutableRawPointer, _ result: Int32) throws -> HTTPAnswer {
+    let curl = ending.curl
     if let failure { throw failure }
     if let address = watchify_curl_text(curl, easy, Int32(WATCHIFY_CURLINFO_PRIMARY_IP)) {
       answer.peer = String(cString: address)
     }
     guard result != 0, !hasEnough else { return answer }
     if result == 7, let forbidden { throw ForbiddenAddress(address: forbidden) }
+    let verification = watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_SSL_VERIFYRESULT))
+    if let flaw = InsecureConnection.Flaw(result: result, verification: verification) {
+      throw InsecureConnection(host: request.url.host ?? "the server", flaw: flaw)
+    }
     throw Curl.error(result, system: watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_OS_ERRNO)))
   }
 
@@ -100,6 +118,12 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
     request.url.absoluteString.withCString { set(WATCHIFY_CURLOPT_URL, UnsafeRawPointer($0)) }
     set(WATCHIFY_CURLOPT_HTTPHEADER, headers)
     "gzip, deflate".withCString { set(WATCHIFY_CURLOPT_ACCEPT_ENCODING, UnsafeRawPointer($0)) }
+    if let upload = request.upload {
+      set(WATCHIFY_CURLOPT_POSTFIELDSIZE, upload.body.count)
+      upload.body.withUnsafeBytes { set(WATCHIFY_CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
+      upload.method.withCString { set(WATCHIFY_CURLOPT_CUSTOMREQUEST, UnsafeRawPointer($0)) }
+    }
+    request.certificates?.withCString { set(WATCHIFY_CURLOPT_CAINFO, UnsafeRawPointer($0)) }
     set(WATCHIFY_CURLOPT_PROTOCOLS, 1 | 2)  // http, https
     set(WATCHIFY_CURLOPT_NOSIGNAL, 1)
     set(WATCHIFY_CURLOPT_NOPROGRESS, 0)
@@ -142,8 +166,10 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
   private func endHead() -> Bool {
     guard answer.status >= 200 else { return true }
     isHeadOver = true
-    // For other statuses the body is not needed.
-    guard (200...299).contains(answer.status) || [400, 503].contains(answer.status) else { return end() }
+    // For other statuses, and for uploads, the body is not needed.
+    guard request.upload == nil, (200...299).contains(answer.status) || [400, 503].contains(answer.status) else {
+      return end()
+    }
     let length = answer.header("Content-Length").flatMap { Int($0) } ?? 0
     return length <= limit.bytes || limit.cuts || fail(AnswerTooLarge())
   }

@@ -2,10 +2,19 @@ import CofferLocks
 import Foundation
 import WatchifyCCurl
 
-/// An HTTP GET request.
+/// An HTTP request: GET, unless it has an upload.
 struct HTTPRequest: Sendable {
+  /// What a request sends.
+  struct Upload: Sendable {
+    var method = "POST"
+    var body: Data
+  }
+
   var url: URL
   var headers: [(name: String, value: String)] = []
+  var upload: Upload?
+  /// The file with the certificates that sign the server's certificate; `nil` for those of the system.
+  var certificates: String?
   /// The addresses to which the host may resolve.
   var reach = NetworkReach.internet
 }
@@ -28,6 +37,11 @@ struct HTTPAnswer: Sendable {
 
 /// The error for a response whose headers or body, packed or unpacked, exceed a limit.
 struct AnswerTooLarge: Error {}
+
+/// The error for an upload that was sent, at least in part, and not answered.
+struct UnansweredUpload: Error {
+  var cause: any Error
+}
 
 /// The error for a host without an allowed address.
 struct ForbiddenAddress: Error, Hashable {
@@ -71,8 +85,9 @@ final class HTTPTransport: Sendable {
   }
 
   /// Sends a request and returns the response.
-  /// - Throws: `URLError`, ``AnswerTooLarge``, ``ForbiddenAddress`` or `CancellationError`.
-  func get(_ request: HTTPRequest, limit: BodyLimit) async throws -> HTTPAnswer {
+  /// - Throws: `URLError`, ``AnswerTooLarge``, ``ForbiddenAddress``, ``InsecureConnection`` or `CancellationError`; for
+  ///   an upload also ``UnansweredUpload``.
+  func send(_ request: HTTPRequest, limit: BodyLimit) async throws -> HTTPAnswer {
     guard let curl = Curl.library, multi != 0 else { throw Curl.Missing() }
     let ending = HTTPEnding(curl: curl, multi: multi, owner: self)
     let transfer = HTTPTransfer(request, limit: limit, silence: timeout, longest: longestTransfer, ending: ending)

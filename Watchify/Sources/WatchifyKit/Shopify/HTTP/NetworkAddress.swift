@@ -6,6 +6,8 @@ enum NetworkReach: Sendable {
   case internet
   /// Loopback addresses.
   case thisDevice
+  /// Private and loopback addresses.
+  case ownNetworks
   /// All addresses: the user entered a name or address of a private network.
   case anywhere
 
@@ -13,6 +15,7 @@ enum NetworkReach: Sendable {
     switch self {
     case .internet: address.scope == .internet
     case .thisDevice: address.scope == .thisDevice
+    case .ownNetworks: address.scope != .internet
     case .anywhere: true
     }
   }

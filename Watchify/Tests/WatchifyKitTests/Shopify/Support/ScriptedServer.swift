@@ -7,6 +7,7 @@ final class ScriptedServer: Sendable {
   struct Request: Sendable {
     var target: String
     var head: String
+    var body = Data()
 
     /// Returns the value of a header, whose name is matched in any case.
     func header(_ name: String) -> String? {
@@ -147,13 +148,15 @@ final class ScriptedServer: Sendable {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
     while true {
-      let text = String(decoding: bytes, as: UTF8.self)
-      if text.hasSuffix("\r\n\r\n") {
-        let parts = text.split(separator: " ")
-        return parts.count > 1 ? Request(target: String(parts[1]), head: text) : nil
+      if let end = Data(bytes).range(of: Data("\r\n\r\n".utf8)) {
+        let head = String(decoding: bytes[..<end.upperBound], as: UTF8.self)
+        let parts = head.split(separator: " ")
+        guard parts.count > 1 else { return nil }
+        let request = Request(target: String(parts[1]), head: head, body: Data(bytes[end.upperBound...]))
+        if request.body.count >= request.header("Content-Length").flatMap({ Int($0) }) ?? 0 { return request }
       }
       let count = recv(connection, &buffer, buffer.count, 0)
-      guard count > 0, bytes.count < 65_536 else { return nil }
+      guard count > 0, bytes.count < 1 << 20 else { return nil }
       bytes += buffer.prefix(count)
     }
   }

@@ -1,0 +1,30 @@
+import CofferTerminal
+
+/// The syntax of the command that serves the page.
+extension Table {
+  static let serve = Syntax(
+    summary: "read all stores at intervals, and show everything on a page",
+    options: [.port, .listen, .tokenFile, .certificate, .key, .hostname, .data, .json],
+    details: [
+      """
+      Does what 'watchify watch' does, and serves a page at http://127.0.0.1:8737 for
+      this device. If another process already watches, it only serves the page. It
+      runs until Ctrl-C or SIGTERM; all other commands can run at the same time.
+      """,
+      """
+      With --listen, other devices can reach the page. That requires an access token
+      (--token-file), for which the page asks once in each browser, and TLS
+      (--certificate, --key). --hostname allows a name; requests under other names are
+      refused, since pages of the web could have chosen them.
+      """,
+      """
+      Started by systemd with a socket unit, it listens at that socket.
+      """,
+    ],
+    examples: [
+      Example("watchify serve", "then open http://127.0.0.1:8737"),
+      Example("watchify serve --port 0 --json", "any free port, as JSON lines"),
+      Example("watchify serve --token-file token", "not for other users of this device"),
+    ],
+    aliases: ["page", "web", "open", "ui"])
+}

@@ -1,0 +1,128 @@
+import CofferHTTP
+import CofferLocks
+import CofferTerminal
+import Foundation
+import WatchifyKit
+import WatchifyWeb
+
+/// Runs `watchify serve`: watches the stores and serves the page until a signal.
+func serve(_ invocation: Invocation) async throws -> ExitStatus {
+  let configuration = try invocation.siteConfiguration()
+  return try await withSession(invocation) { session in
+    let page = WebPage(session, configuration)
+    guard WatchMark.look(beside: session.file).isWatched else {
+      return try await watch(session, invocation, page: page)
+    }
+    return try await serveOnly(session, invocation, page)
+  }
+}
+
+/// Serves the page while another process watches.
+private func serveOnly(_ session: Session, _ invocation: Invocation, _ page: WebPage) async throws -> ExitStatus {
+  let asJSON = invocation.has(.json)
+  let feed = ProgressFeed(isShown: !asJSON)
+  let channels = allChannels(session, nil)
+  let notifications = await NotificationService()
+  let secrets = try await session.secrets()
+  await notifications.attach(session.service, channels: channels, secrets: secrets)
+  let ending = Ending()
+  try await page.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  if !asJSON { try feed.write("Another process watches the stores; this one serves the page. Ctrl-C ends.") }
+  try page.tell(feed, asJSON: asJSON)
+  let report = ServiceReport(Watchify.service.notifier)
+  defer { report.end() }
+  // Nothing is due until somebody opens a page.
+  report.pulse.step(within: nil)
+  report.begin(watching: session.stores.count)
+  let loss = Locked<(any Error)?>(nil)
+  let databaseWatch = DatabaseWatch(session) { [end = ending.end] error in
+    loss.withLock { $0 = error }
+    end()
+  }
+  await ending.wait()
+  withExtendedLifetime(databaseWatch) {}
+  report.stop()
+  await page.stop()
+  if let loss = loss.withLock({ $0 }) { throw loss }
+  if !asJSON { try feed.write("Ended. Stored data is kept.") }
+  return .ok
+}
+
+/// The end of a command that runs until SIGINT or SIGTERM, or until nobody reads the output any more. A second signal
+/// ends the process.
+///
+/// Signals count from the creation on: create it before anything is printed that lets somebody send one.
+struct Ending {
+  /// Ends the command for another reason.
+  let end: @Sendable () -> Void
+  private let signs: AsyncStream<Void>
+  private let signals: Signals
+
+  init() {
+    let (signs, sign) = AsyncStream.makeStream(of: Void.self)
+    let isEnding = Locked(false)
+    signals = Signals([SIGINT, SIGTERM]) {
+      let isSecond = isEnding.withLock { ending in
+        defer { ending = true }
+        return ending
+      }
+      if isSecond { _exit(ExitStatus.interrupted.rawValue) }
+      sign.finish()
+    }
+    self.signs = signs
+    end = { sign.finish() }
+    whenReaderLeaves { sign.finish() }
+  }
+
+  /// Returns at the end.
+  func wait() async {
+    for await _ in signs {}
+    withExtendedLifetime(signals) {}
+  }
+}
+
+extension Invocation {
+  /// Returns where the page is served, and for whom.
+  func siteConfiguration() throws -> SiteServer.Configuration {
+    var configuration = SiteServer.Configuration()
+    if let text = options[.port] {
+      guard let port = UInt16(text) else { throw UsageError("--port takes a number from 0 to 65535.", command) }
+      configuration.port = port
+    }
+    if let host = options[.listen], host.lowercased() != "localhost" { configuration.host = host }
+    configuration.listeningDescriptor = try passedSocket(Watchify.service.sockets)
+    configuration.names = values(.hostname)
+    if let path = options[.tokenFile] { configuration.accessToken = try token(path) }
+    switch (options[.certificate], options[.key]) {
+    case (nil, nil): break
+    case (let chain?, let key?):
+      configuration.tls = TLSIdentity(certificateChain: try text(of: chain), privateKey: try text(of: key))
+    default: throw UsageError("TLS needs both --certificate and --key.", command)
+    }
+    return configuration
+  }
+
+  /// Returns the socket that the service manager has passed; `nil` for none.
+  private func passedSocket(_ sockets: [ServiceSocket]) throws -> Int32? {
+    guard sockets.count > 1 else { return sockets.first?.descriptor }
+    // Connections to the others would be accepted by nobody and hang.
+    throw CommandError(
+      .usage, "severalSockets",
+      "The socket unit passes \(sockets.count) sockets, and the page listens at one. It was not started.",
+      advice: "Leave one ListenStream= in watchify.socket; an empty one removes those before it.")
+  }
+
+  private func token(_ path: String) throws -> String {
+    let text = path == "-" ? readLine() ?? "" : try text(of: path)
+    return String(text.prefix { !$0.isNewline })
+  }
+
+  private func text(of path: String) throws -> String {
+    do {
+      return try String(contentsOf: URL(fileURLWithPath: path), encoding: .utf8)
+    } catch {
+      throw CommandError(
+        .failure, "unreadable", "\(path.oneLine()) cannot be read as text.", advice: "Check the path and its owner.")
+    }
+  }
+}

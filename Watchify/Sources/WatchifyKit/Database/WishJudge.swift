@@ -1,0 +1,229 @@
+import CofferDatabase
+import Foundation
+
+/// Judges the wishes about one store after its products were written, in the same transaction.
+///
+/// The first judgement of a wish in a market is a baseline without news. After that only products that a read changed
+/// are judged. A product that fulfils a wish has a row; news is reported when the row is added, and the row is deleted
+/// when the product no longer fulfils the wish.
+struct WishJudge {
+  /// The maximum number of products reported for one wish in one read.
+  static let mostNewsPerWish = 50
+  /// The maximum number of wish events of one read.
+  static let mostNews = 5_000
+
+  private let store: Int64
+  private let market: Market
+  private let rules: DetectionRules
+  private let now: Date
+  private let transaction: SQLiteTransaction
+  private var wishes: [Entry] = []
+  /// The wishes about single products, by product, and those about searches, by text, as indices.
+  private var byProduct: [Int64: [Int]] = [:]
+  private var bySearch = SearchIndex([:])
+  private var byNumber: [Int64: Int] = [:]
+  /// The products that are new in this read.
+  private var arrivals: Set<Int64> = []
+  private var news: [DetectedChange] = []
+
+  /// A wish to be judged in this read.
+  private struct Entry {
+    var wish: WishRecord
+    /// Whether this is its first judgement in the market.
+    var isBaseline: Bool
+    /// Whether all products are judged, not only the changed ones.
+    var isFull: Bool
+    /// The number of recorded matches; `nil` until it is needed.
+    var matches: Int?
+    var newsCount = 0
+  }
+
+  init(
+    store: Int64, market: Market, rules: DetectionRules = DetectionRules(), at now: Date,
+    in transaction: SQLiteTransaction
+  ) {
+    self.store = store
+    self.market = market
+    self.rules = rules
+    self.now = now
+    self.transaction = transaction
+  }
+
+  /// Judges all wishes about the store.
+  /// - Parameters:
+  ///   - rows: the rows of the products that the read changed.
+  ///   - arrivals: the identifiers of the products that the read reports as new.
+  /// - Returns: The news of wishes that came true.
+  mutating func judge(changed rows: [Int64], arrivals: Set<Int64> = []) throws -> [DetectedChange] {
+    let all = try WishRows.all("WHERE w.store IS NULL OR w.store = ?1", [.integer(store)], in: transaction)
+    guard !all.isEmpty else { return [] }
+    self.arrivals = arrivals
+    try prepare(all)
+    guard !wishes.isEmpty else { return [] }
+    let changed = Set(rows)
+    for row in try visited(changed) {
+      guard let facts = try ProductFacts.find(row: row, market.currency, in: transaction) else { continue }
+      try judge(facts, isChanged: changed.contains(row))
+    }
+    return news
+  }
+
+  /// Judges a new or edited wish: what fulfils it now is recorded without news.
+  mutating func begin(_ wish: WishRecord) throws {
+    try prepare([wish])
+    guard !wishes.isEmpty else { return }
+    for row in try visited([]) {
+      guard let facts = try ProductFacts.find(row: row, market.currency, in: transaction) else { continue }
+      try judge(facts, isChanged: false)
+    }
+  }
+
+  // MARK: Preparation
+
+  private mutating func prepare(_ all: [WishRecord]) throws {
+    let own: [SQLiteValue] = [.integer(store), .text(market.text)]
+    let known = Dictionary(
+      try transaction.query("SELECT wish, is_stale FROM wish_markets WHERE store = ?1 AND market = ?2", own) {
+        ($0.integer(0), $0.flag(1))
+      }, uniquingKeysWith: { first, _ in first })
+    var searches: [SearchWords: [Int]] = [:]
+    for wish in all {
+      let isStale = known[wish.no]
+      guard !wish.isExpired(at: now) else {
+        // If its date is changed, or the clock was wrong, the reads in between have not been judged.
+        if isStale == false { try mark(wish, isStale: true) }
+        continue
+      }
+      guard wish.isJudged(by: market.currency) else { continue }
+      if isStale != false { try mark(wish, isStale: false) }
+      let index = wishes.count
+      wishes.append(Entry(wish: wish, isBaseline: isStale == nil, isFull: isStale != false))
+      byNumber[wish.no] = index
+      if let search = wish.search { searches[SearchWords(search), default: []].append(index) }
+      if let product = wish.product { byProduct[product, default: []].append(index) }
+    }
+    bySearch = SearchIndex(searches)
+  }
+
+  private func mark(_ wish: WishRecord, isStale: Bool) throws {
+    try transaction.execute(
+      "INSERT OR REPLACE INTO wish_markets (store, market, wish, is_stale) VALUES (?1, ?2, ?3, ?4)",
+      [.integer(store), .text(market.text), .integer(wish.no), .flag(isStale)])
+  }
+
+  /// Returns the rows of the products to judge, in their order.
+  private func visited(_ changed: Set<Int64>) throws -> [Int64] {
+    let full = wishes.filter(\.isFull)
+    let searches = Set(full.compactMap(\.wish.search))
+    guard searches.count <= Self.mostQueries else {
+      return try rows("SELECT row FROM products WHERE store = ?1", [.integer(store)]).sorted()
+    }
+    var visited = changed
+    for search in searches {
+      let (condition, arguments) = ProductQuery(storeId: UUID(), searchText: search).condition(store)
+      visited.formUnion(try rows("SELECT row FROM products \(condition)", arguments))
+    }
+    for entry in full {
+      if let product = entry.wish.product {
+        visited.formUnion(
+          try rows("SELECT row FROM products WHERE store = ?1 AND id = ?2", [.integer(store), .integer(product)]))
+      }
+      guard !entry.isBaseline else { continue }
+      visited.formUnion(
+        try rows(
+          "SELECT product FROM wish_matches WHERE wish = ?3 AND store = ?1 AND market = ?2",
+          [.integer(store), .text(market.text), .integer(entry.wish.no)]))
+    }
+    return visited.sorted()
+  }
+
+  /// The number of searches up to which each is a query; beyond it, all products are read.
+  private static let mostQueries = 16
+
+  private func rows(_ sql: String, _ arguments: [SQLiteValue]) throws -> [Int64] {
+    try transaction.query(sql, arguments) { $0.integer(0) }
+  }
+
+  // MARK: One product
+
+  private mutating func judge(_ product: ProductFacts, isChanged: Bool) throws {
+    // A product that one read did not list keeps its state until it counts as removed.
+    guard !product.isMissing else { return }
+    let fulfilled = try rows(
+      "SELECT wish FROM wish_matches WHERE store = ?1 AND market = ?2 AND product = ?3",
+      [.integer(store), .text(market.text), .integer(product.row)]
+    ).compactMap { byNumber[$0] }
+    var subjects = product.isRemoved ? [] : byProduct[product.id] ?? []
+    if !product.isRemoved { subjects += bySearch.matches(product.foldedTitle) }
+    for index in Set(fulfilled).subtracting(subjects).sorted() { try end(wishes[index].wish, product) }
+    for index in subjects where isChanged || wishes[index].isFull {
+      let was = fulfilled.contains(index)
+      switch (was, try fulfilment(wishes[index].wish, product, was: was)) {
+      case (true, nil): try end(wishes[index].wish, product)
+      case (false, let match?): try begin(index, product, match)
+      default: break
+      }
+    }
+  }
+
+  private func fulfilment(_ wish: WishRecord, _ product: ProductFacts, was: Bool) throws -> WishFulfilment? {
+    if case .newMatch = wish.condition {
+      guard was || arrivals.contains(product.id) else { return nil }
+    }
+    return try WishFulfilment(
+      of: wish, product, goneAfter: rules.readsUntilRemoved, at: now, in: transaction)
+  }
+
+  private func end(_ wish: WishRecord, _ product: ProductFacts) throws {
+    try transaction.execute(
+      "DELETE FROM wish_matches WHERE store = ?1 AND market = ?2 AND product = ?3 AND wish = ?4",
+      [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no)])
+    try WishRows.withdraw(wish, product: product.id, store: store, in: transaction)
+  }
+
+  private mutating func begin(_ index: Int, _ product: ProductFacts, _ match: WishFulfilment) throws {
+    let wish = wishes[index].wish
+    let count = try wishes[index].matches ?? count(wish)
+    wishes[index].matches = count
+    guard count < WishRows.mostMatches else { return }
+    wishes[index].matches = count + 1
+    try transaction.execute(
+      "INSERT INTO wish_matches (store, market, product, wish, since) VALUES (?1, ?2, ?3, ?4, ?5)",
+      [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no), .date(now)])
+    if wishes[index].newsCount == 0 {
+      try transaction.execute(
+        "UPDATE wishes SET last_true_at = ?2 WHERE no = ?1", [.integer(wish.no), .date(now)])
+    }
+    wishes[index].newsCount += 1
+    guard !wishes[index].isBaseline, wishes[index].newsCount <= Self.mostNewsPerWish, news.count < Self.mostNews
+    else { return }
+    news.append(
+      DetectedChange(
+        type: .wishFulfilled, productID: product.id, productTitle: product.title, variantID: match.variant?.id,
+        variantTitle: match.variant?.shownTitle, newPrice: match.price,
+        newText: try match.text(of: wish, product, currency: market.currency, in: transaction), wishID: wish.id))
+  }
+
+  private func count(_ wish: WishRecord) throws -> Int {
+    try transaction.query(
+      "SELECT count(*) FROM wish_matches WHERE wish = ?1 AND store = ?2 AND market = ?3",
+      [.integer(wish.no), .integer(store), .text(market.text)]
+    ) { Int($0.integer(0)) }[0]
+  }
+
+  // MARK: Markets
+
+  /// Carries the judgements over when a shop begins or stops to state its currency, which is no change of market.
+  static func rename(from old: Market, to new: Market, store: Int64, in transaction: SQLiteTransaction) throws {
+    guard old != new else { return }
+    let names: [SQLiteValue] = [.integer(store), .text(old.text), .text(new.text)]
+    for table in ["wish_markets", "wish_matches"] {
+      try transaction.execute("UPDATE OR REPLACE \(table) SET market = ?3 WHERE store = ?1 AND market = ?2", names)
+    }
+    // A price that was wished in an unstated currency is in the one that is stated first.
+    guard old.currency == nil else { return }
+    try transaction.execute(
+      "UPDATE wishes SET currency = ?2 WHERE store = ?1 AND condition = 1 AND currency IS NULL",
+      [.integer(store), .optional(new.currency)])
+  }
+}

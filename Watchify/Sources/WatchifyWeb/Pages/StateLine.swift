@@ -1,0 +1,43 @@
+import Foundation
+import WatchifyKit
+
+/// The line that states when stores were read, when they are read next and whether notifications work.
+enum StateLine {
+  /// Returns the line as a link to the health page.
+  static func link(_ context: PageContext, isCurrent: Bool) -> HTML {
+    let failing = context.stores.count { $0.lastSyncError != nil }
+    return tag(.a, .href(Section.health.link), .set(.ariaCurrent, isCurrent ? "page" : nil)) {
+      parts(context).joined(separator: " · ")
+      if failing > 0 {
+        " · "
+        tag(.strong, .class("alert")) { failing == 1 ? "1 shop needs a look" : "\(failing) shops need a look" }
+      }
+    }
+  }
+
+  /// Returns clauses such as "looked 14:32", "next 15:02" and "desktop ok".
+  static func parts(_ context: PageContext) -> [String] {
+    guard !context.stores.isEmpty else { return ["No shop is followed yet"] }
+    var parts: [String] = []
+    let last = context.stores.compactMap(\.lastFetchedAt).max()
+    parts.append(last.map { "looked \(context.moments.text($0))" } ?? "never looked")
+    if let rest = context.rests.first(where: { $0.shop == nil }) {
+      parts.append("paused until \(context.moments.text(rest.until))")
+    } else if !context.health.isWatching {
+      parts.append("automatic reads are off")
+    } else {
+      parts.append(context.health.next.map { "next \(context.moments.text($0))" } ?? "looking now")
+    }
+    parts += context.health.channels.map { "\($0.name) \(word($0))" }
+    return parts
+  }
+
+  /// Returns the state of a channel in one word.
+  static func word(_ channel: SiteHealth.Channel) -> String {
+    switch channel.isWorking {
+    case true?: "ok"
+    case false?: "fails"
+    case nil: "off"
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import CofferHTTP
+import CofferLocks
+import Foundation
+
+/// The clients that may use a site with an access token. Sessions end with the process.
+final class SiteAccess: Sendable {
+  /// The result of a login.
+  enum Login: Sendable, Hashable {
+    /// The token is right; the value is that of the session's cookie.
+    case accepted(String)
+    case wrong
+    /// There were too many wrong tokens of this address, or of all together, within a minute.
+    case tooOften
+  }
+
+  private struct State {
+    /// The newest sessions, oldest first.
+    var sessions: [String] = []
+    /// The wrong tokens within the last minute, by the address that sent them.
+    var failures: [(peer: String, at: ContinuousClock.Instant)] = []
+  }
+
+  /// The name of the cookie.
+  static let cookie = "watchify-session"
+  private static let mostSessions = 64
+  private static let mostFailures = 10
+  /// The limit for all addresses together. It is out of reach of one that guesses, who could lock out the others.
+  private static let mostFailuresInAll = 1_000
+
+  private let token: String
+  private let now: @Sendable () -> ContinuousClock.Instant
+  private let state = Locked(State())
+
+  init(token: String, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+    self.token = token
+    self.now = now
+  }
+
+  /// Returns whether a request has the cookie of a session, or the token itself as programs present it: as a bearer
+  /// token (RFC 6750) or as the password of basic authentication (RFC 7617), which readers of feeds offer. Programs may
+  /// only read.
+  func allows(_ request: HTTPRequest) -> Bool {
+    if let cookie = request.cookie(Self.cookie),
+      state.withLock({ $0.sessions.contains { $0.isEqualInConstantTime(to: cookie) } })
+    {
+      return true
+    }
+    guard request.method == "GET" || request.method == "HEAD", let field = request.header("Authorization") else {
+      return false
+    }
+    guard let presented = Self.credential(field) else { return false }
+    if case .accepted = judge(presented, of: request.peer) { return true }
+    return false
+  }
+
+  /// Compares a token and begins a session.
+  /// - Parameter peer: the address of the client.
+  func logIn(_ presented: String, of peer: String) -> Login {
+    let result = judge(presented, of: peer)
+    if case .accepted(let session) = result {
+      state.withLock { state in
+        state.sessions.append(session)
+        if state.sessions.count > Self.mostSessions { state.sessions.removeFirst() }
+      }
+    }
+    return result
+  }
+
+  private func judge(_ presented: String, of peer: String) -> Login {
+    state.withLock { state in
+      let now = now()
+      state.failures.removeAll { $0.at + .seconds(60) <= now }
+      guard state.failures.count(where: { $0.peer == peer }) < Self.mostFailures,
+        state.failures.count < Self.mostFailuresInAll
+      else { return .tooOften }
+      guard presented.isEqualInConstantTime(to: token) else {
+        state.failures.append((peer, now))
+        return .wrong
+      }
+      return .accepted(SiteGuard.randomToken())
+    }
+  }
+
+  /// Returns the token in a field `Authorization`.
+  private static func credential(_ field: String) -> String? {
+    let parts = field.split(separator: " ", maxSplits: 1)
+    guard parts.count == 2 else { return nil }
+    switch parts[0].lowercased() {
+    case "bearer": return String(parts[1])
+    case "basic":
+      guard let data = Data(base64Encoded: String(parts[1])) else { return nil }
+      let text = String(decoding: data, as: UTF8.self)
+      return text.firstIndex(of: ":").map { String(text[text.index(after: $0)...]) }
+    default: return nil
+    }
+  }
+}

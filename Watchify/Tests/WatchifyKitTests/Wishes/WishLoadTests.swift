@@ -1,0 +1,80 @@
+import CofferDatabase
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// Many wishes about many products; `./run prove` runs it with 1,000 wishes and 25,000 products.
+@Suite(.timeLimit(.minutes(15)), .serialized) struct WishLoadTests {
+  private static let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
+  private static let words = ["Cork", "Rain", "Wool", "Linen", "Pebble", "Lotus", "Sea", "Chalk", "Moss", "Dune"]
+
+  private func products(_ count: Int, price: String) -> [ShopifyProduct] {
+    (1...count).map { number in
+      let words = [number, number / 10, number / 100].map { Self.words[$0 % Self.words.count] }
+      return product(
+        Int64(number), prices: [price, price], title: "\(words.joined(separator: " ")) Jacket \(number)")
+    }
+  }
+
+  private func add(_ count: Int, _ store: UUID, _ service: StoreService) async throws {
+    for number in 0..<count {
+      let words = "\(Self.words[number % 10]) \(Self.words[number / 10 % 10]) \(number / 100)"
+      let scope: WishScope =
+        number % 2 == 0 ? .search(storeId: nil, text: words) : .product(storeId: store, productId: Int64(number + 1))
+      let condition = [WishCondition.priceAtMost(70), .percentOff(20), .backInStock, .newMatch][number / 2 % 4]
+      let possible = if case .newMatch = condition, number % 2 == 1 { WishCondition.priceAtMost(71) } else { condition }
+      _ = try await service.addWish(scope, possible)
+    }
+  }
+
+  @Test("A sync in which every price changes judges all wishes in bounded time")
+  func everything() async throws {
+    let (products, wishes) = Self.isProving ? (25_000, 1_000) : (1_500, 100)
+    try await Workshop.use { workshop in
+      let service = workshop.service
+      let id = try await workshop.follow(self.products(products, price: "100"))
+      let clock = ContinuousClock()
+      var news = 0
+      let bare = try await clock.measure {
+        try await workshop.sync(id, self.products(products, price: "110"))
+      }
+      let adding = try await clock.measure { try await add(wishes, id, service) }
+      let judged = try await clock.measure {
+        news = try await workshop.wished(id, self.products(products, price: "60")).count
+      }
+      let quiet = try await clock.measure {
+        try await workshop.sync(id, self.products(products - 1, price: "60") + [product(99_999)])
+      }
+      let listing = try await clock.measure { _ = try await service.wishes() }
+      let page = try await clock.measure { _ = try await service.products(ProductQuery(storeId: id), limit: 50) }
+      let all = try await clock.measure { _ = try await service.products(ProductQuery(storeId: id), limit: products) }
+      print(
+        "\(products) products, \(wishes) wishes: sync \(bare), with wishes \(judged) (\(news) came true), "
+          + "one change \(quiet), adding all \(adding), list \(listing), page of 50 \(page), all products \(all)")
+      #expect(news > wishes / 4 && news <= WishJudge.mostNews)
+      #expect(try await service.wishes().count(where: \.isTrue) > wishes / 2)
+    }
+  }
+
+  @Test("There is a limit on wishes, and on the products recorded for one")
+  func limits() async throws {
+    try await Workshop.use { workshop in
+      let count = WishRows.mostMatches + 5
+      let id = try await workshop.follow(products(count, price: "100"))
+      let wish = try await workshop.service.addWish(.search(storeId: id, text: "jacket"), .priceAtMost(70))
+      #expect(try await workshop.wished(id, products(count, price: "60")).count == WishJudge.mostNewsPerWish)
+      #expect(try await workshop.service.wish(id: wish.id)?.matchCount == WishRows.mostMatches)
+      try await workshop.container.database.write { transaction in
+        for number in 0..<(WishRows.most - 1) {
+          try transaction.execute(
+            "INSERT INTO wishes (id, search, condition, amount, created_at) VALUES (?1, 'x', 2, 5, 0)",
+            [.text("\(number)")])
+        }
+      }
+      await #expect(throws: WishError.tooMany) {
+        _ = try await workshop.service.addWish(.search(storeId: id, text: "mat"), .backInStock)
+      }
+    }
+  }
+}

@@ -6,9 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferLocks CofferCore CofferCrypto CofferFileSystem CofferTerminal CofferBus CofferProcessTesting CofferPrompt
-  CofferEncryption CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain Coffer
-  CofferTesting
+  CofferLocks CofferCore CofferCrypto CofferFileSystem CofferTerminal CofferBus CofferHTTP CofferProcessTesting
+  CofferPostgreSQL
+  CofferPrompt CofferEncryption CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain
+  Coffer CofferTesting
   ReplayShop WatchifyKit
 )
 

@@ -44,7 +44,7 @@ enum ChannelRows {
   static func delete(_ name: String, in transaction: SQLiteTransaction) throws -> UUID? {
     let id = try transaction.query("DELETE FROM channels WHERE name = ?1 RETURNING id", [.text(name)]) { $0.text(0) }
     guard let id = id.first.flatMap(UUID.init(uuidString:)) else { return nil }
-    for table in ["outbox", "channel_states", "shown"] {
+    for table in ["outbox", "channel_states", "channel_stock", "shown"] {
       try transaction.execute("DELETE FROM \(table) WHERE channel = ?1", [.text(name)])
     }
     return id
@@ -100,6 +100,15 @@ enum ChannelRows {
     try transaction.execute(
       "UPDATE channel_states SET not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
     return turn
+  }
+
+  /// Records that a message was refused for good. The channel itself works, so it does not pause.
+  static func refuse(_ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      """
+      INSERT INTO channel_states (channel, last_failure, reason) VALUES (?1, ?2, ?3)
+      ON CONFLICT DO UPDATE SET last_failure = ?2, reason = ?3
+      """, [.text(channel), .date(now), .text(reason)])
   }
 
   // MARK: Events that were given up

@@ -36,23 +36,29 @@ enum OutboxRows {
     var channels = try ChannelRows.names(in: transaction)
     channels += Set(preferences.channels).subtracting(channels.map(\.name)).map { (name: $0, digest: nil) }
     for (row, event) in events {
-      let undone = try waiting.withdraw(contradicting: event)
+      let bases = try waiting.withdraw(contradicting: event)
       let stock = ToldStock(of: event, store: store.no)
-      try stock?.withdraw(in: transaction)
-      guard preferences.wants(event), !channels.isEmpty else {
-        // The change is not notified, so the current stock becomes the base for the next change.
-        try stock?.settle(in: transaction)
-        continue
-      }
+      try stock?.withdraw(for: channels.map(\.name), in: transaction)
       let wish = try WishRows.turn(event, store: store.no, preferences, now, transaction)
-      guard let notBefore = try stock.map({ try $0.turn(preferences, now, transaction) }) ?? wish ?? .distantPast else {
-        continue
-      }
-      for channel in channels where !undone.contains(channel.name) {
+      let isWanted = preferences.wants(event)
+      for channel in channels {
+        let base = bases[channel.name]
+        guard base.map({ event.since($0).map(preferences.wants) ?? false }) ?? isWanted else {
+          // The change is not notified, so the current stock becomes the base for the next change.
+          try stock?.settle(channel.name, in: transaction)
+          continue
+        }
+        let stockTurn = try stock.map { try $0.turn(channel.name, preferences, now, transaction) }
+        guard let notBefore = stockTurn ?? wish ?? .distantPast else { continue }
         let turn = channel.digest?.next(after: max(now, notBefore)) ?? notBefore
         try transaction.execute(
-          "INSERT INTO outbox (channel, event, store, created_at, not_before) VALUES (?1, ?2, ?3, ?4, ?5)",
-          [.text(channel.name), .integer(row), .integer(store.no), .date(now), .date(turn)])
+          """
+          INSERT INTO outbox (channel, event, store, created_at, not_before, base_price) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+          """,
+          [
+            .text(channel.name), .integer(row), .integer(store.no), .date(now), .date(turn),
+            .optional(base),
+          ])
       }
     }
   }
@@ -84,6 +90,21 @@ enum OutboxRows {
     try transaction.execute("DELETE FROM outbox WHERE \(condition)", values)
   }
 
+  /// Records the events of rows as notified by their channels.
+  /// - Parameter condition: selects rows `o` of the outbox.
+  private static func settle(
+    _ condition: String, _ values: [SQLiteValue], at now: Date, in transaction: SQLiteTransaction
+  ) throws {
+    try transaction.execute(
+      """
+      UPDATE events SET notified_at = ?\(values.count + 1)
+      WHERE row IN (SELECT o.event FROM outbox AS o WHERE \(condition))
+      """, values + [.date(now)])
+    try ToldStock.settle(condition, values, at: now, in: transaction)
+  }
+
+  // MARK: Claims
+
   /// Claims the events that are due for a channel; `nil` if none are, or if the channel pauses after a failure. No
   /// other process can claim them until the claim expires.
   /// - Parameter ofAllStores: whether the events of all stores are claimed; otherwise those of one.
@@ -95,8 +116,10 @@ enum OutboxRows {
     guard try ChannelRows.state(of: channel, at: now, in: transaction).nextAttempt == nil else { return nil }
     let dead = SQLiteValue.date(now.addingTimeInterval(-claimLifetime))
     let isUnclaimed = "(claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3)"
-    try giveUp(
-      "channel = ?1 AND begun >= \(deliveries) AND \(isUnclaimed)", [.text(channel), dead, .date(now)], transaction)
+    let isDoubtful = "channel = ?1 AND begun >= \(deliveries) AND \(isUnclaimed)"
+    // It may have been delivered.
+    try settle(isDoubtful, [.text(channel), dead, .date(now)], at: now, in: transaction)
+    try giveUp(isDoubtful, [.text(channel), dead, .date(now)], transaction)
     let chosen = EventRows.condition(on: "event", isIn: ids)
     let free = """
       \(chosen) \(isUnclaimed) AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
@@ -105,41 +128,78 @@ enum OutboxRows {
     let wish = "coalesce((SELECT wish FROM events WHERE row = event), '')"
     let waiting = try transaction.query(
       """
-      SELECT store, \(wish) FROM outbox WHERE channel = ?1 AND \(free) ORDER BY event LIMIT 1
+      SELECT store, \(wish), most FROM outbox WHERE channel = ?1 AND \(free) ORDER BY event LIMIT 1
       """, [.text(channel), dead, .date(now)]
-    ) { (store: $0.integer(0), wish: $0.text(1)) }.first
-    guard let (store, subject) = waiting else { return nil }
+    ) { (store: $0.integer(0), wish: $0.text(1), most: $0.optionalInteger(2)) }.first
+    guard let (store, subject, most) = waiting else { return nil }
     let claim = UUID().uuidString
     try transaction.execute(
       """
       UPDATE outbox SET claim = ?4, claimed_at = ?3, attempts = attempts + 1, begun = begun + 1
-      WHERE channel = ?1 AND \(free) AND (store = ?5 AND \(wish) = ?6 OR ?7)
+      WHERE channel = ?1 AND event IN (
+        SELECT event FROM outbox
+        WHERE channel = ?1 AND \(free) AND (store = ?5 AND \(wish) = ?6 OR ?7) AND most IS ?8
+        ORDER BY event LIMIT coalesce(?8, -1))
       """,
-      [.text(channel), dead, .date(now), .text(claim), .integer(store), .text(subject), .flag(ofAllStores)])
-    try transaction.execute(
-      """
-      UPDATE events SET notified_at = ?3 WHERE row IN (SELECT event FROM outbox WHERE channel = ?1 AND claim = ?2)
-      """, [.text(channel), .text(claim), .date(now)])
-    try ToldStock.settle(channel: channel, claim: claim, at: now, in: transaction)
-    let events = try EventRows.read(
-      "SELECT event AS row FROM outbox WHERE channel = ?1 AND claim = ?2 ORDER BY event",
-      [.text(channel), .text(claim)], transaction)
+      [
+        .text(channel), dead, .date(now), .text(claim), .integer(store), .text(subject), .flag(ofAllStores),
+        .optional(most),
+      ])
+    let events = try events(of: channel, claim, transaction)
     return events.isEmpty ? nil : Batch(channel: channel, claim: claim, events: events)
   }
 
+  /// Returns claimed events, with changes of prices since the price that the channel notified last.
+  private static func events(
+    of channel: String, _ claim: String, _ transaction: SQLiteTransaction
+  ) throws -> [ChangeEventDTO] {
+    let values: [SQLiteValue] = [.text(channel), .text(claim)]
+    let events = try EventRows.read(
+      "SELECT event AS row FROM outbox WHERE channel = ?1 AND claim = ?2 ORDER BY event", values, transaction)
+    let bases = try transaction.query(
+      """
+      SELECT e.id, o.base_price FROM outbox AS o CROSS JOIN events AS e ON e.row = o.event
+      WHERE o.channel = ?1 AND o.claim = ?2 AND o.base_price IS NOT NULL
+      """, values
+    ) { (UUID(uuidString: $0.text(0)) ?? UUID(), $0.price(1)) }
+    guard !bases.isEmpty else { return events }
+    let known = Dictionary(bases) { first, _ in first }
+    return events.map { event in known[event.id].flatMap { event.since($0) } ?? event }
+  }
+
   /// Deletes the rows of a delivered batch.
-  static func finish(_ batch: Batch, in transaction: SQLiteTransaction) throws {
-    try transaction.execute(
-      "DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", [.text(batch.channel), .text(batch.claim)])
+  static func finish(_ batch: Batch, at now: Date, in transaction: SQLiteTransaction) throws {
+    let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
+    try settle("o.channel = ?1 AND o.claim = ?2", values, at: now, in: transaction)
+    try transaction.execute("DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", values)
   }
 
   /// Releases a batch that was not delivered, to be retried from `until` on.
-  /// - Parameter isUncertain: whether it may have been delivered although no answer came.
-  static func giveBack(_ batch: Batch, until: Date, isUncertain: Bool, in transaction: SQLiteTransaction) throws {
+  /// - Parameters:
+  ///   - until: the earliest date of the next attempt.
+  ///   - isUncertain: whether it may have been delivered although no answer came. It counts as notified then, so that
+  ///     a later change is, too.
+  static func giveBack(
+    _ batch: Batch, until: Date, isUncertain: Bool, at now: Date, in transaction: SQLiteTransaction
+  ) throws {
+    let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
+    if isUncertain { try settle("o.channel = ?1 AND o.claim = ?2", values, at: now, in: transaction) }
     try transaction.execute(
       """
       UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - ?4
       WHERE channel = ?1 AND claim = ?2
-      """, [.text(batch.channel), .text(batch.claim), .date(until), .flag(!isUncertain)])
+      """, values + [.date(until), .flag(!isUncertain)])
+  }
+
+  /// Releases a batch that the server refused for good, to be retried in two halves.
+  static func divide(_ batch: Batch, until: Date, in transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      """
+      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - 1, most = ?4
+      WHERE channel = ?1 AND claim = ?2
+      """,
+      [
+        .text(batch.channel), .text(batch.claim), .date(until), .integer(Int64((batch.events.count + 1) / 2)),
+      ])
   }
 }

@@ -13,6 +13,7 @@ enum Schema {
     },
     SQLiteMigration("6 wishes") { transaction in try transaction.execute(wishes) },
     SQLiteMigration("7 channels") { transaction in try transaction.execute(channels) },
+    SQLiteMigration("8 what each channel told") { transaction in try transaction.execute(toldByChannel) },
   ]
 
   private static let stores = """

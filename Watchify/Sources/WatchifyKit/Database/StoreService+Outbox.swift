@@ -37,19 +37,25 @@ extension StoreService {
   func finish(_ batch: OutboxRows.Batch, delivered: Bool = true) async throws {
     let now = now()
     try await database.write { transaction in
-      try OutboxRows.finish(batch, in: transaction)
+      try OutboxRows.finish(batch, at: now, in: transaction)
       if delivered { try ChannelRows.succeed(batch.channel, at: now, in: transaction) }
     }
   }
 
-  /// Releases an undelivered batch, to be retried after a time, and records the failure.
+  /// Releases an undelivered batch, to be retried after a time, and records the failure. A batch of several events that
+  /// the server refuses for good is retried at once in halves, so that the refused event does not hold back the others.
   func giveBack(_ batch: OutboxRows.Batch, _ error: ChannelError, _ retries: RetryPolicy) async throws {
     let now = now()
     try await database.write { transaction in
+      if error.isAboutMessage {
+        try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction)
+        let delay = batch.events.count > 1 ? 0 : retries.delay(after: 1, error)
+        return try OutboxRows.divide(batch, until: now.addingTimeInterval(delay), in: transaction)
+      }
       let turn = try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) {
         retries.delay(after: $0, error)
       }
-      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, in: transaction)
+      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, at: now, in: transaction)
     }
   }
 

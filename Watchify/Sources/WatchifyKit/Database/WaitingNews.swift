@@ -18,31 +18,41 @@ struct WaitingNews {
     var row: Int64
     var channel: String
     var type: ChangeType?
-    var old: Price?
+    /// The price that was notified last.
+    var base: Price?
+    var new: Price?
+    var currency: String?
+
+    /// Whether it reports a lower price than was notified; `nil` if it is not about a price.
+    var isDrop: Bool? {
+      guard let base, let new, type?.isPrice ?? false else { return nil }
+      return new < base
+    }
   }
 
   // MARK: Withdrawal
 
   /// Deletes the undelivered events that a new event contradicts.
-  /// - Returns: The channels for which the event itself need not be delivered, because it restores the price last
-  ///   notified.
-  func withdraw(contradicting event: ChangeEventDTO) throws -> [String] {
-    guard !isEmpty, let product = event.productShopifyId else { return [] }
+  /// - Returns: For each channel with undelivered price changes that it contradicts, the price that was notified last:
+  ///   the event is one since that price.
+  func withdraw(contradicting event: ChangeEventDTO) throws -> [String: Price] {
+    guard !isEmpty, let product = event.productShopifyId else { return [:] }
     switch event.changeType {
     case .productRemoved: try remove(pieces(product))
     case .productReturned: try remove(pieces(product).filter { $0.type == .productRemoved })
     case .priceDropped, .priceIncreased:
       guard let variant = event.variantShopifyId else { break }
-      let opposite = event.changeType == .priceDropped ? ChangeType.priceIncreased : .priceDropped
-      let prices = try pieces(product, variant).filter { $0.type == opposite || $0.type == event.changeType }
-      guard prices.contains(where: { $0.type == opposite }) else { break }
-      try remove(prices)
+      // Amounts of another currency cannot be compared.
+      let prices = try pieces(product, variant).filter { $0.isDrop != nil && $0.currency == event.currency }
+      let isDrop = event.changeType == .priceDropped
+      let channels = Set(prices.filter { $0.isDrop != isDrop }.map(\.channel))
+      let outdated = prices.filter { channels.contains($0.channel) }
+      try remove(outdated)
       // The oldest event starts from the notified price.
-      let known = Dictionary(prices.map { ($0.channel, $0.old) }) { first, _ in first }
-      return known.filter { $0.value != nil && $0.value?.decimal == event.newPrice }.map(\.key)
+      return Dictionary(outdated.compactMap { piece in piece.base.map { (piece.channel, $0) } }) { first, _ in first }
     default: break
     }
-    return []
+    return [:]
   }
 
   /// Records that a variant is no longer listed: it counts as out of stock without a notification, so that its return
@@ -50,7 +60,7 @@ struct WaitingNews {
   func lose(_ variant: Int64, of product: Int64) throws {
     if !isEmpty { try remove(pieces(product, variant).filter { $0.type != .outOfStock }) }
     try transaction.execute(
-      "UPDATE told_stock SET is_available = 0 WHERE store = ?1 AND product = ?2 AND variant = ?3",
+      "UPDATE channel_stock SET is_available = 0 WHERE store = ?1 AND product = ?2 AND variant = ?3",
       [.integer(store), .integer(product), .integer(variant)])
   }
 
@@ -60,29 +70,44 @@ struct WaitingNews {
   private func pieces(_ product: Int64, _ variant: Int64? = nil) throws -> [Piece] {
     try transaction.query(
       """
-      SELECT e.row, o.channel, e.type, e.old_price FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
+      SELECT e.row, o.channel, e.type, coalesce(o.base_price, e.old_price), e.new_price, e.currency
+      FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
       WHERE e.store = ?1 AND e.product = ?2 \(variant == nil ? "" : "AND e.variant = ?3") AND o.claim IS NULL
       ORDER BY e.row
       """, [.integer(store), .integer(product)] + (variant.map { [.integer($0)] } ?? [])
     ) {
       Piece(
-        row: $0.integer(0), channel: $0.text(1), type: ChangeType(code: $0.integer(2)), old: $0.optionalPrice(3))
+        row: $0.integer(0), channel: $0.text(1), type: ChangeType(code: $0.integer(2)), base: $0.optionalPrice(3),
+        new: $0.optionalPrice(4), currency: $0.optionalText(5))
     }
   }
 
   private func remove(_ pieces: [Piece]) throws {
     for piece in pieces {
       if piece.type?.isStock == true {
-        // If none was ever notified, the stock before the event counts as notified.
+        // If the channel never notified one, the stock before the event counts as notified.
         try transaction.execute(
           """
-          INSERT OR IGNORE INTO told_stock SELECT store, product, variant, type <> 3, NULL FROM events
+          INSERT OR IGNORE INTO channel_stock SELECT store, product, variant, ?2, type <> 3, NULL FROM events
           WHERE row = ?1 AND variant IS NOT NULL
-          """, [.integer(piece.row)])
+          """, [.integer(piece.row), .text(piece.channel)])
       }
       try transaction.execute(
         "DELETE FROM outbox WHERE channel = ?1 AND event = ?2 AND claim IS NULL",
         [.text(piece.channel), .integer(piece.row)])
     }
+  }
+}
+
+extension ChangeEventDTO {
+  /// Returns the price change as one since an older price; `nil` if the price is that one again.
+  func since(_ base: Price) -> ChangeEventDTO? {
+    guard let newPrice, let new = Price("\(newPrice)") else { return self }
+    guard new != base else { return nil }
+    var event = self
+    event.changeType = new < base ? .priceDropped : .priceIncreased
+    event.magnitude = ChangeMagnitude(from: base, to: new)
+    event.tell(base, new, nil, newValue)
+    return event
   }
 }

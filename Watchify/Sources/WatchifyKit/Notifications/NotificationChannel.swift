@@ -122,12 +122,19 @@ public struct ChannelError: Error, Hashable, Sendable {
   public var retryAfter: TimeInterval?
   /// Whether the notification may have been delivered, because the request was sent and not answered.
   public var isUncertain: Bool
+  /// Whether the channel works and only this message is refused for good, for example because of its size or content.
+  /// Other messages are delivered then; this one is divided, and what is refused alone is retried later.
+  public var isAboutMessage: Bool
 
   /// Creates an error.
-  public init(_ reason: String, isTemporary: Bool, retryAfter: TimeInterval? = nil, isUncertain: Bool = false) {
+  public init(
+    _ reason: String, isTemporary: Bool, retryAfter: TimeInterval? = nil, isUncertain: Bool = false,
+    isAboutMessage: Bool = false
+  ) {
     self.reason = reason
     self.isTemporary = isTemporary
     self.retryAfter = retryAfter
     self.isUncertain = isUncertain
+    self.isAboutMessage = isAboutMessage
   }
 }

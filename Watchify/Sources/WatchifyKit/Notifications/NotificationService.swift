@@ -208,7 +208,8 @@ public final class NotificationService {
     }
   }
 
-  /// Delivers what is due for a channel, store by store or as one digest, until a delivery fails.
+  /// Delivers what is due for a channel, store by store or as one digest, until a delivery fails. A message that the
+  /// server refuses for good does not hold back the others.
   /// - Parameter only: the identifiers of the changes; `nil` for all.
   private func deliver(
     through channel: any NotificationChannel, _ preferences: NotificationPreferences, _ service: StoreService,
@@ -224,7 +225,9 @@ public final class NotificationService {
         continue
       }
       if let error = await deliver(message, through: channel) {
-        return try await service.uninterrupted { try await service.giveBack(batch, error, channel.retries) }
+        try await service.uninterrupted { try await service.giveBack(batch, error, channel.retries) }
+        guard error.isAboutMessage else { return }
+        continue
       }
       try await service.uninterrupted { try await service.finish(batch) }
     }

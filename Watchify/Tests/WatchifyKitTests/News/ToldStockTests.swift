@@ -69,6 +69,83 @@ import Testing
     }
   }
 
+  private static let outage = ChannelError("The channel does not work.", isTemporary: true)
+
+  @Test("A restock that could not be delivered has not been notified")
+  func undelivered() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(false)])
+      try await workshop.container.settings.set(.authorized, for: StorageKeys.notificationPermission)
+      workshop.channel.fail(Self.outage)
+      for isAvailable in [true, false, true] {
+        try await workshop.sync(id, [sized(isAvailable)])
+        try await workshop.notifications.sendPending()
+      }
+      workshop.channel.fail(nil)
+      workshop.clock.turn(7 * 3_600)
+      try await workshop.notifications.sendPending()
+      #expect(workshop.channel.delivered.map(\.body) == ["Product 1, Size 1: back in stock"])
+    }
+  }
+
+  @Test("What one channel has notified is no news withheld from another")
+  func channels() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(false)])
+      let settings = workshop.container.settings
+      try await settings.set(.authorized, for: StorageKeys.notificationPermission)
+      try await settings.set(["desktop", "terminal"], for: StorageKeys.notificationChannels)
+      let (service, channel, other) = (workshop.service, workshop.channel, RecordingChannel(name: "terminal"))
+      await workshop.notifications.attach(service, channels: [channel, other])
+      other.fail(Self.outage)
+      for isAvailable in [true, false, true] {
+        if isAvailable { try await workshop.sync(id, [sized(false)]) }
+        try await workshop.sync(id, [sized(isAvailable)])
+        try await workshop.notifications.sendPending()
+        workshop.clock.turn(7 * 3_600)
+      }
+      other.fail(nil)
+      try await workshop.notifications.sendPending()
+      let restock = "Product 1, Size 1: back in stock"
+      #expect(channel.delivered.map(\.body) == [restock, "Product 1, Size 1: out of stock", restock])
+      #expect(other.delivered.map(\.body) == [restock])
+    }
+  }
+
+  @Test("A channel that was not selected for a while does not compare with what it notified before")
+  func deselected() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([sized(false)])
+      let settings = workshop.container.settings
+      let notifications = workshop.notifications
+      func change(_ isAvailable: Bool, _ channels: [String]) async throws {
+        try await settings.set(channels, for: StorageKeys.notificationChannels)
+        try await workshop.sync(id, [sized(isAvailable)])
+        try await notifications.sendPending()
+        workshop.clock.turn(7 * 3_600)
+      }
+      try await change(true, ["desktop"])
+      try await change(false, [])
+      try await change(true, ["desktop"])
+      #expect(workshop.channel.delivered.count == 2)
+    }
+  }
+
+  @Test("A price that falls and rises in part while its news waits is a drop, also if increases are not notified")
+  func partly() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(2)])
+      try await workshop.container.settings.set(false, for: StorageKeys.notify(.priceIncreased))
+      try await workshop.sync(id, [product(2, prices: ["60"])])
+      try await workshop.sync(id, [product(2, prices: ["80"])])
+      try await workshop.notifications.sendPending()
+      try await workshop.sync(id, [product(2, prices: ["70"])])
+      try await workshop.sync(id, [product(2, prices: ["120"])])
+      try await workshop.notifications.sendPending()
+      #expect(workshop.channel.delivered.map(\.body) == ["Product 2: $80.00, was $100.00"])
+    }
+  }
+
   @Test("A variant that is unlisted and returns is notified each time")
   func unlisted() async throws {
     try await Workshop.use { workshop in
@@ -114,7 +191,12 @@ import Testing
     let same = sized(false)
     #expect(try await waited([[same, cheap], [same, mat]]).isEmpty, "it costs what it did")
     #expect(
-      try await waited([[same, cheap], [same, product(2, prices: ["120"])]]) == ["Product 2: $120.00, was $60.00"])
+      try await waited([[same, cheap], [same, product(2, prices: ["120"])]]) == ["Product 2: $120.00, was $100.00"])
+    let dear = product(2, prices: ["80"])
+    #expect(try await waited([[same, cheap], [same, dear]]) == ["Product 2: $80.00, was $100.00"])
+    #expect(
+      try await waited([[same, cheap], [same, dear], [same, product(2, prices: ["70"])], [same, dear]])
+        == ["Product 2: $80.00, was $100.00"])
     #expect(try await waited([[same, cheap], [same], [same]]) == ["Product 2: product removed"])
     #expect(
       try await waited([[same, cheap], [same], [same], [same, cheap]]) == ["Product 2: product returned"])
@@ -146,7 +228,9 @@ import Testing
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
     let (stock, markets, stored) = try await container.database.read { transaction in
       (
-        try transaction.query("SELECT is_available, told_at FROM told_stock", []) { [$0.integer(0), $0.integer(1)] },
+        try transaction.query("SELECT is_available, told_at FROM channel_stock WHERE channel = 'desktop'", []) {
+          [$0.integer(0), $0.integer(1)]
+        },
         try transaction.query("SELECT market FROM markets", []) { $0.text(0) },
         try CatalogueRows.load(store: 1, in: transaction)
       )

@@ -86,7 +86,11 @@ public actor MailChannel: NotificationChannel {
     case 55 where isRefusal:
       return error("refuses the sender or a recipient (\(result.status)).", isTemporary: false)
     default:
-      if result.status >= 400 { return error("refuses the message (\(result.status)).", isTemporary: !isRefusal) }
+      if result.status >= 400 {
+        var refusal = error("refuses the message (\(result.status)).", isTemporary: !isRefusal)
+        refusal.isAboutMessage = isRefusal
+        return refusal
+      }
       return error("ended the connection.")
     }
   }

@@ -50,7 +50,10 @@ public actor WebhookChannel: NotificationChannel {
     let parts: WebhookRequest
     do {
       parts = try WebhookRequest(message, kind: channel.kind, to: target.url, token: token, at: date)
-    } catch { throw ChannelError("The message could not be made: \(error.localizedDescription)", isTemporary: true) }
+    } catch {
+      throw ChannelError(
+        "The message could not be made: \(error.localizedDescription)", isTemporary: false, isAboutMessage: true)
+    }
     let request = HTTPRequest(
       url: parts.url, headers: [("User-Agent", "Watchify/0.1")] + parts.headers,
       upload: HTTPRequest.Upload(method: parts.method, body: parts.body), certificates: channel.options.certificates,
@@ -83,6 +86,8 @@ public actor WebhookChannel: NotificationChannel {
     case 429:
       throw ChannelError("\(host) asks for a pause: too many requests (429).", isTemporary: true, retryAfter: wait)
     case 408, 425: throw ChannelError("\(host) did not take the message (\(answer.status)).", isTemporary: true)
+    case 400, 409, 413, 414, 415, 422, 431, 451:
+      throw ChannelError("\(host) refuses the message (\(answer.status)).", isTemporary: false, isAboutMessage: true)
     case 400...499: throw ChannelError("\(host) refuses the message (\(answer.status)).", isTemporary: false)
     default: throw ChannelError("\(host) failed (\(answer.status)).", isTemporary: true, retryAfter: wait)
     }

@@ -1,0 +1,85 @@
+import Coffer
+import CofferLocks
+import CofferProcessTesting
+import Foundation
+import Testing
+
+@testable import WatchifyKit
+
+/// A channel that refuses every message about some product for good, as a server with a filter does.
+private final class FilteringChannel: NotificationChannel {
+  let name = "desktop"
+  let retries = RetryPolicy.backoff
+  let refused: Int64
+  let told = Locked<[[Int64]]>([])
+  let attempts = Locked(0)
+
+  init(refusing product: Int64) { refused = product }
+
+  func availability() async -> ChannelAvailability { .available(detail: "test") }
+  func deliver(_ content: NotificationContent) async throws {}
+
+  func deliver(_ message: NotificationMessage) async throws {
+    attempts.withLock { $0 += 1 }
+    let products = message.events.compactMap(\.productShopifyId)
+    guard !products.contains(refused) else {
+      throw ChannelError("test refuses the message.", isTemporary: false, isAboutMessage: true)
+    }
+    told.withLock { $0.append(products) }
+  }
+}
+
+@Suite("Messages that a server refuses for good", .timeLimit(.minutes(5))) struct RefusedMessageTests {
+  private func products(_ price: String) -> [ShopifyProduct] { (1...8).map { product($0, prices: [price]) } }
+
+  @Test("One refused event holds back no other, and is retried alone")
+  func filtered() async throws {
+    try await Workshop.use { workshop in
+      let (service, notifications, channel) = (
+        workshop.service, workshop.notifications, FilteringChannel(refusing: 3)
+      )
+      await notifications.attach(service, channels: [channel])
+      let id = try await workshop.follow(products("100"))
+      try await workshop.sync(id, products("90"))
+      try await notifications.sendPending()
+      #expect(Set(channel.told.withLock { $0.joined() }) == [1, 2, 4, 5, 6, 7, 8])
+      #expect(channel.attempts.withLock { $0 } == 7, "halved, not sent one by one")
+      var state = try await service.channelState("desktop")
+      #expect(state.waiting == 1 && !state.isFailing && state.nextAttempt == nil)
+      #expect(state.reason == "test refuses the message.")
+
+      // News goes on meanwhile, and the refused event is not tried again at once.
+      try await workshop.sync(id, products("90").dropLast() + [product(8, prices: ["80"])])
+      try await notifications.sendPending()
+      #expect(channel.told.withLock { $0.last } == [8] && channel.attempts.withLock { $0 } == 8)
+      workshop.clock.turn(8 * 3_600)
+      try await notifications.sendPending()
+      #expect(channel.attempts.withLock { $0 } == 9)
+      workshop.clock.turn(73 * 3_600)
+      try await service.deleteWhatIsTooOld()
+      state = try await service.channelState("desktop")
+      #expect(state.waiting == 0 && state.missed == 1, "it is counted in the end")
+    }
+  }
+
+  @Test(
+    "A webhook that refuses one message goes on; one that is closed pauses",
+    arguments: [(400, false), (413, false), (422, false), (401, true), (410, true), (500, true)])
+  func webhook(status: Int, pauses: Bool) async throws {
+    let server = try ScriptedServer([.status(status), .status(204), .status(204)])
+    defer { server.stop() }
+    try await Workshop.use { workshop in
+      let secrets = temporarySecrets(workshop.directory)
+      let (service, channel) = (workshop.service, workshop.channel)
+      await workshop.notifications.attach(service, channels: [channel], secrets: secrets)
+      let id = try await workshop.follow([product(1), product(2)])
+      let hook = try await localChannel(port: server.port, secrets: secrets)
+      #expect(try await service.addChannel(hook))
+      try await workshop.sync(id, [product(1, prices: ["90"]), product(2, prices: ["90"])])
+      try await workshop.notifications.sendPending()
+      let state = try await service.channelState("hook")
+      #expect(state.isFailing == pauses && state.waiting == (pauses ? 2 : 0))
+      #expect(server.log.count == (pauses ? 1 : 3))
+    }
+  }
+}

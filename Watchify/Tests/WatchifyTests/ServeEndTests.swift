@@ -61,6 +61,24 @@ struct ServeEndTests {
     #expect(try await watch.ended().status == 0)
   }
 
+  @Test("When the watch beside it ends or is killed, it watches, at the same address", arguments: [SIGTERM, SIGKILL])
+  func successor(number: Int32) async throws {
+    let watch = try start("watch")
+    try await eventually("the watch") { try watch.output().contains("You follow no store yet") }
+    let page = try start("serve --port 0")
+    try await eventually("the page") { try page.output().contains("The page: ") }
+    watch.signal(number)
+    _ = try await watch.ended()
+    try await eventually("it watches") { try page.output().contains("You follow no store yet") }
+    #expect(try await sandbox.watchify("list", "--json").json()["isWatched"] as? Bool == true)
+    let address = try #require(try page.output().firstMatch(of: /127\.0\.0\.1:([0-9]+)/)?.1)
+    #expect(try await ask(try #require(UInt16(address)), "/").status == 200)
+    page.signal(SIGTERM)
+    let ended = try await page.ended()
+    #expect(ended.status == 0 && ended.lines.last == "Ended. Stored data is kept.", "\(ended.text)")
+    #expect(ended.text.components(separatedBy: "The page: ").count == 2, "the address is told once")
+  }
+
   @Test("An occupied port, another address without a token, and half of an identity are refused")
   func refusals() async throws {
     let other = try #require(sandbox.shop.port)

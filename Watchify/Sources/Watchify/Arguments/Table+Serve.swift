@@ -8,8 +8,9 @@ extension Table {
     details: [
       """
       Does what 'watchify watch' does, and serves a page at http://127.0.0.1:8737 for
-      this device. If another process already watches, it only serves the page. It
-      runs until Ctrl-C or SIGTERM; all other commands can run at the same time.
+      this device. If another process already watches, it only serves the page until
+      that one ends. It runs until Ctrl-C or SIGTERM; all other commands can run at
+      the same time.
       """,
       """
       With --listen, other devices can reach the page. That requires an access token

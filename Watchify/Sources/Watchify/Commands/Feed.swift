@@ -11,9 +11,9 @@ func printFeed(_ invocation: Invocation) async throws -> ExitStatus {
       guard [.store, .type, .since, .unread].allSatisfy({ !invocation.has($0) }) else {
         throw UsageError("--wish cannot be combined with other filters.", .feed)
       }
-      feed = try await session.service.feed(ofWish: try await wish(word, session).id, limit: limit ?? 200)
+      feed = try await session.service.feed(ofWish: try await wish(word, session).id, limit: limit ?? 500)
     } else {
-      feed = try await session.service.feed(try filter(invocation, session), limit: limit ?? 200)
+      feed = try await session.service.feed(try filter(invocation, session), limit: limit ?? 500)
     }
     let output = Output.standard
     try output.write(feed.rendered())

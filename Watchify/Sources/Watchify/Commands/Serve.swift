@@ -10,15 +10,18 @@ func serve(_ invocation: Invocation) async throws -> ExitStatus {
   let configuration = try invocation.siteConfiguration()
   return try await withSession(invocation) { session in
     let page = WebPage(session, configuration)
-    guard WatchMark.look(beside: session.file).isWatched else {
-      return try await watch(session, invocation, page: page)
+    var mark: WatchMark?
+    if WatchMark.look(beside: session.file).isWatched {
+      mark = try await serveBeside(session, invocation, page)
+      if mark == nil { return .ok }
     }
-    return try await serveOnly(session, invocation, page)
+    return try await watch(session, invocation, page: page, mark: mark)
   }
 }
 
-/// Serves the page while another process watches.
-private func serveOnly(_ session: Session, _ invocation: Invocation, _ page: WebPage) async throws -> ExitStatus {
+/// Serves the page while another process watches. Returns the lock of the watch when that process has ended, while the
+/// page goes on; `nil` after a signal.
+private func serveBeside(_ session: Session, _ invocation: Invocation, _ page: WebPage) async throws -> WatchMark? {
   let asJSON = invocation.has(.json)
   let feed = ProgressFeed(isShown: !asJSON)
   let channels = allChannels(session, nil)
@@ -27,7 +30,9 @@ private func serveOnly(_ session: Session, _ invocation: Invocation, _ page: Web
   await notifications.attach(session.service, channels: channels, secrets: secrets)
   let ending = Ending()
   try await page.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
-  if !asJSON { try feed.write("Another process watches the stores; this one serves the page. Ctrl-C ends.") }
+  if !asJSON {
+    try feed.write("Another process watches the stores; this one serves the page, and watches when it ends.")
+  }
   try page.tell(feed, asJSON: asJSON)
   let report = ServiceReport(Watchify.service.notifier)
   defer { report.end() }
@@ -39,13 +44,23 @@ private func serveOnly(_ session: Session, _ invocation: Invocation, _ page: Web
     loss.withLock { $0 = error }
     end()
   }
+  let mark = Locked<WatchMark?>(nil)
+  WatchMark.whenFree(beside: session.file) { [end = ending.end] free in
+    mark.withLock { $0 = free }
+    end()
+  }
   await ending.wait()
   withExtendedLifetime(databaseWatch) {}
+  let (failure, free) = (loss.withLock { $0 }, mark.withLock { $0.take() })
+  if failure == nil, let free, !ending.isAsked {
+    if !asJSON { try feed.write("The other process has ended: this one watches now.") }
+    return free
+  }
   report.stop()
   await page.stop()
-  if let loss = loss.withLock({ $0 }) { throw loss }
+  if let failure { throw failure }
   if !asJSON { try feed.write("Ended. Stored data is kept.") }
-  return .ok
+  return nil
 }
 
 /// The end of a command that runs until SIGINT or SIGTERM, or until nobody reads the output any more. A second signal
@@ -57,16 +72,17 @@ struct Ending {
   let end: @Sendable () -> Void
   private let signs: AsyncStream<Void>
   private let signals: Signals
+  private let hasSignal: Locked<Bool>
+
+  /// Whether a signal has asked for the end.
+  var isAsked: Bool { hasSignal.withLock { $0 } }
 
   init() {
     let (signs, sign) = AsyncStream.makeStream(of: Void.self)
-    let isEnding = Locked(false)
-    signals = Signals([SIGINT, SIGTERM]) {
-      let isSecond = isEnding.withLock { ending in
-        defer { ending = true }
-        return ending
-      }
-      if isSecond { _exit(ExitStatus.interrupted.rawValue) }
+    let hasSignal = Locked(false)
+    self.hasSignal = hasSignal
+    signals = .ofEnd {
+      hasSignal.withLock { $0 = true }
       sign.finish()
     }
     self.signs = signs
@@ -78,6 +94,22 @@ struct Ending {
   func wait() async {
     for await _ in signs {}
     withExtendedLifetime(signals) {}
+  }
+}
+
+extension Signals {
+  /// Calls a handler at SIGINT or SIGTERM. A second signal ends the process at once, which is safe because commits are
+  /// atomic.
+  static func ofEnd(_ handler: @escaping @Sendable () -> Void) -> Signals {
+    let isEnding = Locked(false)
+    return Signals([SIGINT, SIGTERM]) {
+      let isSecond = isEnding.withLock { ending in
+        defer { ending = true }
+        return ending
+      }
+      if isSecond { _exit(ExitStatus.interrupted.rawValue) }
+      handler()
+    }
   }
 }
 

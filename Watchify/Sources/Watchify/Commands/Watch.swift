@@ -10,8 +10,15 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
 }
 
 /// Syncs all stores at intervals until a signal, and serves a page if there is one.
-func watch(_ session: Session, _ invocation: Invocation, page: WebPage?) async throws -> ExitStatus {
-  guard let mark = WatchMark(beside: session.file) else {
+/// - Parameters:
+///   - session: the session.
+///   - invocation: the command.
+///   - page: the page, which may be running already.
+///   - mark: the lock of the watch; `nil` to take it.
+func watch(
+  _ session: Session, _ invocation: Invocation, page: WebPage?, mark: WatchMark? = nil
+) async throws -> ExitStatus {
+  guard let mark = mark ?? WatchMark(beside: session.file) else {
     throw CommandError(
       .failure, "isWatched", "Another process watches the stores of this database.",
       advice: "One is enough: end the other 'watchify watch' or 'watchify serve'. Other commands can run beside it.")
@@ -27,7 +34,10 @@ func watch(_ session: Session, _ invocation: Invocation, page: WebPage?) async t
   let channels = allChannels(session, write)
   let secrets = try await session.secrets()
   await notifications.attach(session.service, channels: channels, secrets: secrets)
-  try await page?.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  let isServed = page?.url != nil
+  if !isServed {
+    try await page?.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  }
   let report = ServiceReport(Watchify.service.notifier)
   defer { report.end() }
   let loop = BackgroundSync(
@@ -37,24 +47,15 @@ func watch(_ session: Session, _ invocation: Invocation, page: WebPage?) async t
       sign.yield(.status(status))
     })
   let reading = Task.detached { await loop.run() }
-  let isEnding = Locked(false)
-  let signals = Signals([SIGINT, SIGTERM]) {
-    let isSecond = isEnding.withLock { ending in
-      defer { ending = true }
-      return ending
-    }
-    // A second signal ends the process at once, which is safe because commits are atomic.
-    if isSecond { _exit(ExitStatus.interrupted.rawValue) }
-    sign.yield(.end)
-  }
+  let signals = Signals.ofEnd { sign.yield(.end) }
   whenReaderLeaves { sign.yield(.end) }
   let database = DatabaseWatch(session) { sign.yield(.lost($0)) }
   defer { withExtendedLifetime((signals, mark, database)) {} }
   var failure: (any Error)?
   do {
     try await reporter.begin()
-    if let page { try page.tell(feed, asJSON: asJSON) }
-    report.begin(watching: session.stores.count)
+    if let page, !isServed { try page.tell(feed, asJSON: asJSON) }
+    report.begin(watching: try await session.service.storeIds().count)
     for await sign in signs {
       if case .lost(let error) = sign { throw error }
       guard case .status(let status) = sign else { break }
@@ -120,7 +121,7 @@ private final class WatchReporter {
     since = since.addingTimeInterval(-60)
     channels = try await channelSummary(session)
     guard !asJSON else { return }
-    let count = session.stores.count
+    let count = try await session.service.storeIds().count
     try feed.write(
       count == 0
         ? "You follow no store yet: run 'watchify add ADDRESS' in another terminal."

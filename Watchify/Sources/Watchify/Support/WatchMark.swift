@@ -1,13 +1,12 @@
 import Foundation
 
 /// The lock file of a running watch, beside the database. It contains the date of the next check.
-final class WatchMark {
+final class WatchMark: Sendable {
   private let descriptor: Int32
 
   /// Locks the file; `nil` if another process has locked it.
   init?(beside file: URL) {
-    let opened = open(Self.path(file), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard opened >= 0 else { return nil }
+    guard let opened = Self.opened(file) else { return nil }
     // `look(beside:)` in another process may hold the lock for a moment.
     for _ in 0..<10 where flock(opened, LOCK_EX | LOCK_NB) != 0 { usleep(10_000) }
     guard flock(opened, LOCK_EX | LOCK_NB) == 0 else {
@@ -16,6 +15,34 @@ final class WatchMark {
     }
     descriptor = opened
     ftruncate(opened, 0)
+  }
+
+  /// Owns a descriptor that is locked.
+  private init(locked descriptor: Int32) {
+    self.descriptor = descriptor
+    ftruncate(descriptor, 0)
+  }
+
+  /// Locks the file as soon as no other process watches, and calls a handler with the lock. Waits on a thread of its
+  /// own, which takes no time while it waits.
+  static func whenFree(beside file: URL, _ handler: @escaping @Sendable (WatchMark) -> Void) {
+    guard let opened = opened(file) else { return }
+    let thread = Thread {
+      while flock(opened, LOCK_EX) != 0 {
+        guard errno == EINTR else {
+          close(opened)
+          return
+        }
+      }
+      handler(WatchMark(locked: opened))
+    }
+    thread.name = "watchify.mark"
+    thread.start()
+  }
+
+  private static func opened(_ file: URL) -> Int32? {
+    let opened = open(path(file), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    return opened >= 0 ? opened : nil
   }
 
   deinit {

@@ -32,6 +32,7 @@ extension WishDTO {
     switch obstacle {
     case .otherCurrency(let served): return "cannot be judged: prices are in \(served)"
     case .notListed: return "cannot be judged: no longer listed"
+    case .tooManyMatches(let most): return "cannot be judged: more than \(most) products of a shop fulfil it"
     case nil: break
     }
     guard isTrue else { return currentPrice.map { "not yet: \(Money.text($0, currency))" } ?? "not yet" }
@@ -62,6 +63,7 @@ extension WishDTO {
       switch obstacle {
       case .otherCurrency: "otherCurrency"
       case .notListed: "notListed"
+      case .tooManyMatches: "tooManyMatches"
       case nil: nil
       }
     return [

@@ -30,8 +30,9 @@ extension StoreService {
     }
   }
 
-  /// Deletes the snapshots before a date, except for the last one of each variant, which has the values valid at that
-  /// date, and for those since the oldest wish for a percentage, which is judged by the prices at that time.
+  /// Deletes the snapshots before a date, except for the last one of each variant and currency, which has the
+  /// values valid at that date, and for those since the oldest wish for a percentage, which is judged by the prices at
+  /// that time.
   /// - Throws: `StorageError`.
   public func deleteOldSnapshots(olderThan date: Date) async throws {
     try await database.write { transaction in
@@ -40,7 +41,8 @@ extension StoreService {
         """
         DELETE FROM snapshots WHERE at < ?1 AND EXISTS (
           SELECT 1 FROM snapshots AS later WHERE later.product = snapshots.product
-            AND later.variant = snapshots.variant AND later.at > snapshots.at AND later.at <= ?1)
+            AND later.variant = snapshots.variant AND later.currency IS snapshots.currency
+            AND later.at > snapshots.at AND later.at <= ?1)
         """, [.date(date)])
     }
   }

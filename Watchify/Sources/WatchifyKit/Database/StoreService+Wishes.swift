@@ -47,7 +47,7 @@ extension StoreService {
     if let expiresAt, expiresAt <= now { throw WishError.expired }
     return try await database.write { transaction in
       var wish = try Self.record(scope, condition, in: transaction)
-      (wish.createdAt, wish.expiresAt) = (now, expiresAt)
+      (wish.createdAt, wish.baseAt, wish.expiresAt) = (now, now, expiresAt)
       wish.currency = try Self.currency(of: wish, given: currency, in: transaction)
       if let twin = try WishRows.twin(of: wish, in: transaction) {
         guard twin.isExpired(at: now) else { throw WishError.exists(twin.id) }
@@ -61,8 +61,8 @@ extension StoreService {
     }
   }
 
-  /// Changes the condition and the expiration date of a wish. A changed condition is judged like that of a new wish; a
-  /// percentage still refers to the price at the time when the wish was made.
+  /// Changes the condition and the expiration date of a wish. A changed condition is judged like that of a new wish. A
+  /// changed percentage still refers to the same price; one that replaces another condition, to the price now.
   /// - Returns: The wish, with its state.
   /// - Throws: ``WishError``, `StorageError`. The wish is unchanged then.
   public func editWish(
@@ -75,14 +75,16 @@ extension StoreService {
       var wish = old
       (wish.condition, wish.expiresAt) = (condition, expiresAt)
       if case .newMatch = condition, wish.search == nil { throw WishError.needsSearch }
+      if condition.isPercentage, !old.condition.isPercentage { wish.baseAt = now }
       if condition != old.condition || currency != nil {
         wish.currency = try Self.currency(of: wish, given: currency, in: transaction)
       }
       if let twin = try WishRows.twin(of: wish, in: transaction) { throw WishError.exists(twin.id) }
       try transaction.execute(
-        "UPDATE wishes SET expires_at = ?2, currency = ?3, condition = ?4, amount = ?5 WHERE no = ?1",
-        [.integer(wish.no), expiresAt.map { .date($0) } ?? .null, .optional(wish.currency)]
-          + WishRows.values(condition))
+        "UPDATE wishes SET expires_at = ?2, currency = ?3, base_at = ?4, condition = ?5, amount = ?6 WHERE no = ?1",
+        [
+          .integer(wish.no), expiresAt.map { .date($0) } ?? .null, .optional(wish.currency), .date(wish.baseAt),
+        ] + WishRows.values(condition))
       let isSame = condition == old.condition && wish.currency == old.currency
       // Reads during which the wish had expired have not been judged.
       if !isSame || old.isExpired(at: now) {
@@ -161,7 +163,7 @@ extension StoreService {
   private static func record(
     _ scope: WishScope, _ condition: WishCondition, in transaction: some Querying
   ) throws -> WishRecord {
-    var wish = WishRecord(no: 0, id: UUID(), condition: condition, createdAt: .distantPast)
+    var wish = WishRecord(no: 0, id: UUID(), condition: condition, createdAt: .distantPast, baseAt: .distantPast)
     if let id = scope.storeId {
       guard let store = try StoreRecord.find(id, in: transaction) else { throw WishError.noSubject }
       wish.store = store.no

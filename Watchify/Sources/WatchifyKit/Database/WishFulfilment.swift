@@ -27,7 +27,7 @@ struct WishFulfilment {
       matches = buyable.filter { $0.price <= limit }
     case .percentOff(let percent):
       matches = try buyable.filter { variant in
-        guard let base = try product.base(of: variant, since: wish.createdAt, in: transaction) else { return false }
+        guard let base = try product.base(of: variant, since: wish.baseAt, in: transaction) else { return false }
         bases[variant.id] = base
         return base > .zero && variant.price <= base.reduced(byPercent: percent)
       }

@@ -5,7 +5,8 @@ import Foundation
 ///
 /// The first judgement of a wish in a market is a baseline without news. After that only products that a read changed
 /// are judged. A product that fulfils a wish has a row; news is reported when the row is added, and the row is deleted
-/// when the product no longer fulfils the wish.
+/// when the product no longer fulfils the wish. A wish that more products fulfil than are recorded has no news until
+/// fewer do: which of the others are new is unknown.
 struct WishJudge {
   /// The maximum number of products reported for one wish in one read.
   static let mostNewsPerWish = 50
@@ -83,21 +84,26 @@ struct WishJudge {
   private mutating func prepare(_ all: [WishRecord]) throws {
     let own: [SQLiteValue] = [.integer(store), .text(market.text)]
     let known = Dictionary(
-      try transaction.query("SELECT wish, is_stale FROM wish_markets WHERE store = ?1 AND market = ?2", own) {
-        ($0.integer(0), $0.flag(1))
+      try transaction.query("SELECT wish, is_stale, overflows FROM wish_markets WHERE store = ?1 AND market = ?2", own)
+      {
+        ($0.integer(0), (isStale: $0.flag(1), overflows: $0.flag(2)))
       }, uniquingKeysWith: { first, _ in first })
     var searches: [SearchWords: [Int]] = [:]
     for wish in all {
-      let isStale = known[wish.no]
+      let isStale = known[wish.no]?.isStale
       guard !wish.isExpired(at: now) else {
         // If its date is changed, or the clock was wrong, the reads in between have not been judged.
         if isStale == false { try mark(wish, isStale: true) }
         continue
       }
       guard wish.isJudged(by: market.currency) else { continue }
-      if isStale != false { try mark(wish, isStale: false) }
+      let overflows = known[wish.no]?.overflows ?? false
+      // All products are judged anew when there is room for a tenth.
+      let hasRoom = try overflows && count(wish) <= WishRows.mostMatches / 10 * 9
+      if isStale != false || hasRoom { try mark(wish, isStale: false) }
       let index = wishes.count
-      wishes.append(Entry(wish: wish, isBaseline: isStale == nil, isFull: isStale != false))
+      wishes.append(
+        Entry(wish: wish, isBaseline: isStale == nil || overflows, isFull: isStale != false || hasRoom))
       byNumber[wish.no] = index
       if let search = wish.search { searches[SearchWords(search), default: []].append(index) }
       if let product = wish.product { byProduct[product, default: []].append(index) }
@@ -185,8 +191,18 @@ struct WishJudge {
     let wish = wishes[index].wish
     let count = try wishes[index].matches ?? count(wish)
     wishes[index].matches = count
-    guard count < WishRows.mostMatches else { return }
     wishes[index].matches = count + 1
+    if count >= WishRows.mostMatches {
+      wishes[index].matches = count
+      // A new product is news once, so that older ones need not be recorded.
+      guard case .newMatch = wish.condition else { return try overflow(index) }
+      try transaction.execute(
+        """
+        DELETE FROM wish_matches WHERE (store, market, product, wish) IN (
+          SELECT store, market, product, wish FROM wish_matches WHERE wish = ?1 AND store = ?2 AND market = ?3
+          ORDER BY since LIMIT 1)
+        """, [.integer(wish.no), .integer(store), .text(market.text)])
+    }
     try transaction.execute(
       "INSERT INTO wish_matches (store, market, product, wish, since) VALUES (?1, ?2, ?3, ?4, ?5)",
       [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no), .date(now)])
@@ -202,6 +218,14 @@ struct WishJudge {
         type: .wishFulfilled, productID: product.id, productTitle: product.title, variantID: match.variant?.id,
         variantTitle: match.variant?.shownTitle, newPrice: match.price,
         newText: try match.text(of: wish, product, currency: market.currency, in: transaction), wishID: wish.id))
+  }
+
+  /// Records that more products fulfil a wish than are recorded.
+  private mutating func overflow(_ index: Int) throws {
+    wishes[index].isBaseline = true
+    try transaction.execute(
+      "UPDATE wish_markets SET overflows = 1 WHERE store = ?1 AND market = ?2 AND wish = ?3",
+      [.integer(store), .text(market.text), .integer(wishes[index].wish.no)])
   }
 
   private func count(_ wish: WishRecord) throws -> Int {

@@ -27,6 +27,7 @@ extension WishRows {
       } else { .search(storeId: store?.id, text: wish.search ?? "") }
     let isExpired = wish.isExpired(at: now)
     let count = isExpired || obstacle != nil ? 0 : try matchCount(wish, in: transaction)
+    if obstacle == nil, !isExpired, try overflows(wish, in: transaction) { obstacle = .tooManyMatches(mostMatches) }
     var result = WishDTO(
       id: wish.id, scope: scope, condition: wish.condition, createdAt: wish.createdAt, expiresAt: wish.expiresAt,
       isTrue: count > 0, lastTrueAt: try lastTrue(wish, in: transaction), storeName: store?.name,
@@ -54,7 +55,7 @@ extension WishRows {
     if result.obstacle == nil, facts.isRemoved || listed.isEmpty { result.obstacle = .notListed }
     if case .percentOff(let percent) = wish.condition {
       let bases = try (listed.isEmpty ? variants : listed).compactMap {
-        try facts.base(of: $0, since: wish.createdAt, in: transaction)
+        try facts.base(of: $0, since: wish.baseAt, in: transaction)
       }
       if Set(bases).count == 1 { result.targetPrice = bases.first.map { $0.reduced(byPercent: percent).decimal } }
     }
@@ -73,6 +74,15 @@ extension WishRows {
         AND m.market = \(market)
       """, [.integer(wish.no)]
     ) { Int($0.integer(0)) }[0]
+  }
+
+  private static func overflows(_ wish: WishRecord, in transaction: some Querying) throws -> Bool {
+    try transaction.query(
+      """
+      SELECT EXISTS (SELECT 1 FROM stores AS s CROSS JOIN wish_markets AS m
+        ON m.wish = ?1 AND m.store = s.no AND m.market = \(market) WHERE m.overflows = 1)
+      """, [.integer(wish.no)]
+    ) { $0.flag(0) }[0]
   }
 
   private static func lastTrue(_ wish: WishRecord, in transaction: some Querying) throws -> Date? {

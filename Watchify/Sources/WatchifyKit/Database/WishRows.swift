@@ -12,6 +12,8 @@ struct WishRecord: Sendable {
   var condition: WishCondition
   var currency: String?
   var createdAt: Date
+  /// The date whose price a percentage refers to.
+  var baseAt: Date
   var expiresAt: Date?
 
   /// Whether the condition can be judged by prices in a currency. A missing currency is taken to be the same.
@@ -28,10 +30,11 @@ enum WishRows {
   /// The maximum number of wishes, so that a sync is judged in bounded time.
   static let most = 1_000
   /// The maximum number of products of one store that are recorded as fulfilling one wish.
-  static let mostMatches = 1_000
+  static let mostMatches = 5_000
 
   private static let columns = """
-    w.no, w.id, w.store, w.product, w.variant, w.search, w.condition, w.amount, w.currency, w.created_at, w.expires_at
+    w.no, w.id, w.store, w.product, w.variant, w.search, w.condition, w.amount, w.currency, w.created_at, w.expires_at,
+    w.base_at
     """
 
   static func all(
@@ -57,7 +60,8 @@ enum WishRows {
     return WishRecord(
       no: row.integer(0), id: UUID(uuidString: row.text(1)) ?? UUID(), store: row.optionalInteger(2),
       product: row.optionalInteger(3), variant: row.optionalInteger(4), search: row.optionalText(5),
-      condition: condition, currency: row.optionalText(8), createdAt: row.date(9), expiresAt: row.optionalDate(10))
+      condition: condition, currency: row.optionalText(8), createdAt: row.date(9), baseAt: row.date(11),
+      expiresAt: row.optionalDate(10))
   }
 
   /// Returns the values of the columns `condition` and `amount`.
@@ -79,13 +83,14 @@ enum WishRows {
     var wish = wish
     wish.no = try transaction.query(
       """
-      INSERT INTO wishes (id, store, product, variant, search, currency, created_at, expires_at, condition, amount)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING no
+      INSERT INTO wishes (id, store, product, variant, search, currency, created_at, expires_at, base_at, condition,
+        amount)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING no
       """,
       [
         .text(wish.id.uuidString), .optional(wish.store), .optional(wish.product), .optional(wish.variant),
         .optional(wish.search), .optional(wish.currency), .date(wish.createdAt),
-        wish.expiresAt.map { .date($0) } ?? .null,
+        wish.expiresAt.map { .date($0) } ?? .null, .date(wish.baseAt),
       ] + values(wish.condition)
     ) { $0.integer(0) }[0]
     return wish
@@ -122,9 +127,9 @@ enum WishRows {
   }
 
   /// Returns the date before which no price point may be deleted but the last: a percentage is judged by the price at
-  /// the time of the wish.
+  /// the time when it was wished.
   static func oldestBase(in transaction: some Querying) throws -> Date? {
-    try transaction.query("SELECT min(created_at) FROM wishes WHERE condition = 2", []) { $0.optionalDate(0) }[0]
+    try transaction.query("SELECT min(base_at) FROM wishes WHERE condition = 2", []) { $0.optionalDate(0) }[0]
   }
 
   // MARK: Notifications

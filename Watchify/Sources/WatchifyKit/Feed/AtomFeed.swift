@@ -46,12 +46,12 @@ public struct AtomFeed: Sendable {
 
       """
     if let address { xml += "  <link rel=\"self\" href=\"\(address.escapedForXML)\"/>\n" }
-    for piece in pieces { xml += entry(piece) }
+    for piece in Self.pieces(events) { xml += entry(piece) }
     return Data((xml + "</feed>\n").utf8)
   }
 
   /// Returns the events of each entry, newest first.
-  private var pieces: [[ChangeEventDTO]] {
+  private static func pieces(_ events: [ChangeEventDTO]) -> [[ChangeEventDTO]] {
     struct Subject: Hashable {
       var store: UUID?
       var at: Date
@@ -81,6 +81,12 @@ public struct AtomFeed: Sendable {
         || event.productShopifyId != last.productShopifyId
     }
     return rest.isEmpty ? events : rest
+  }
+
+  /// Returns the events of the newest entries.
+  /// - Parameter limit: the maximum number of entries.
+  static func newest(_ events: [ChangeEventDTO], limit: Int) -> [ChangeEventDTO] {
+    Array(pieces(events).prefix(max(0, limit)).joined())
   }
 
   private func entry(_ events: [ChangeEventDTO]) -> String {
@@ -115,17 +121,21 @@ extension ChangeEventDTO {
 }
 
 extension StoreService {
+  /// The maximum number of changes of a feed: a sale of a large shop has thousands.
+  private static let mostFeedEvents = 5_000
+
   /// Returns the feed of the newest changes that match a filter.
   /// - Parameters:
   ///   - filter: the changes to include.
   ///   - title: the title of the feed; if `nil`, "Watchify" with the name of the filter's store.
   ///   - address: the address of the feed itself, if it has one.
-  ///   - limit: the maximum number of changes.
+  ///   - limit: the maximum number of entries, which together contain at most 5,000 changes.
   /// - Throws: `StorageError`.
   public func feed(
-    _ filter: EventFilter, title: String? = nil, address: String? = nil, limit: Int = 200
+    _ filter: EventFilter, title: String? = nil, address: String? = nil, limit: Int = 500
   ) async throws -> AtomFeed {
-    let events = AtomFeed.whole(try await events(filter, limit: limit), limit: limit)
+    let most = Self.mostFeedEvents
+    let events = AtomFeed.newest(AtomFeed.whole(try await events(filter, limit: most), limit: most), limit: limit)
     let store = try await filter.storeId.flatMapAsync { id in try await self.stores().first { $0.id == id }?.name }
     return try await feed(
       of: events, title: title ?? ["Watchify", store].compactMap { $0 }.joined(separator: ": "),
@@ -136,10 +146,11 @@ extension StoreService {
   /// - Parameters:
   ///   - id: the wish, which may have been removed.
   ///   - address: the address of the feed itself, if it has one.
-  ///   - limit: the maximum number of changes.
+  ///   - limit: the maximum number of entries, which together contain at most 5,000 changes.
   /// - Throws: `StorageError`.
-  public func feed(ofWish id: UUID, address: String? = nil, limit: Int = 200) async throws -> AtomFeed {
-    let events = AtomFeed.whole(try await events(ofWish: id, limit: limit), limit: limit)
+  public func feed(ofWish id: UUID, address: String? = nil, limit: Int = 500) async throws -> AtomFeed {
+    let most = Self.mostFeedEvents
+    let events = AtomFeed.newest(AtomFeed.whole(try await events(ofWish: id, limit: most), limit: most), limit: limit)
     return try await feed(
       of: events, title: "Watchify: a wish", id: "tag:watchify.invalid,2026:feed/wish:\(id.uuidString.lowercased())",
       address: address)

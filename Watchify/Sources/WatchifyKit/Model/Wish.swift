@@ -31,7 +31,7 @@ public enum WishScope: Codable, Hashable, Sendable {
 public enum WishCondition: Codable, Hashable, Sendable {
   /// An available variant costs at most this much, in the currency in which the wish was made.
   case priceAtMost(Decimal)
-  /// An available variant costs at least this many percent, 1 to 99, less than at the time when the wish was made. The
+  /// An available variant costs at least this many percent, 1 to 99, less than when the percentage was wished. The
   /// crossed-out price of a shop is not used, because a shop may set it to any amount; only for a variant that was
   /// first listed after the wish it counts, if it is above the first price.
   case percentOff(Int)
@@ -47,6 +47,8 @@ public enum WishCondition: Codable, Hashable, Sendable {
     case .backInStock, .newMatch: false
     }
   }
+
+  var isPercentage: Bool { if case .percentOff = self { true } else { false } }
 }
 
 /// The reason why a wish cannot be judged at present. It is neither true nor reset meanwhile.
@@ -55,6 +57,9 @@ public enum WishObstacle: Codable, Hashable, Sendable {
   case otherCurrency(String)
   /// The shop no longer lists the product or the variant.
   case notListed
+  /// In one shop, more than this many products fulfil the wish: which of them come true is not known. It is judged
+  /// again when fewer do, or after the wish is narrowed.
+  case tooManyMatches(Int)
 }
 
 /// A wish, with its state at the last read.
@@ -65,7 +70,7 @@ public struct WishDTO: Codable, Hashable, Identifiable, Sendable {
   public var scope: WishScope
   /// What must hold.
   public var condition: WishCondition
-  /// The date on which the wish was made; the base of a percentage.
+  /// The date on which the wish was made.
   public var createdAt: Date
   /// The date from which the wish is no longer judged; `nil` if it does not expire.
   public var expiresAt: Date?

@@ -145,6 +145,7 @@ enum WishesPage {
         switch obstacle {
         case .otherCurrency(let currency): "cannot be judged: the shop serves prices in \(ShopMarkup.plain(currency))"
         case .notListed: "cannot be judged: the shop does not list it at present"
+        case .tooManyMatches(let most): "cannot be judged: more than \(most) products of a shop fulfil it"
         }
       } else if wish.isTrue {
         tag(.strong, .class("true")) { "true now" }

@@ -78,7 +78,18 @@ private final class Reader: NSObject, XMLParserDelegate {
       #expect(unread.all("entry").isEmpty && unread.all("updated") == [after])
       // A page never shows a part of an entry, whose id would differ.
       let page = try Reader.read(try await workshop.service.feed(EventFilter(), limit: 2).rendered())
-      #expect(Set(page.all("id").dropFirst()).isSubset(of: second.all("id")))
+      #expect(Set(page.all("id").dropFirst()).isSubset(of: second.all("id")) && page.all("entry").count == 2)
+    }
+  }
+
+  @Test("A sale of a large shop is in the feed, not only its last products")
+  func sale() async throws {
+    try await Workshop.use { workshop in
+      let all = (1...Int64(300)).map { product($0, prices: ["100", "100", "100"]) }
+      let id = try await workshop.follow(all)
+      try await workshop.sync(id, (1...Int64(300)).map { product($0, prices: ["70", "70", "70"]) })
+      let feed = try Reader.read(try await workshop.service.feed(EventFilter()).rendered())
+      #expect(feed.all("entry").count == 300)
     }
   }
 }

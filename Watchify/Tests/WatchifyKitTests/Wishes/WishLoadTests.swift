@@ -57,6 +57,25 @@ import Testing
     }
   }
 
+  @Test("A wish for new products is not silent after many")
+  func arrivals() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow(products(3, price: "100"))
+      let wish = try await workshop.service.addWish(.search(storeId: id, text: "jacket"), .newMatch)
+      try await workshop.container.database.write { transaction in
+        try transaction.execute(
+          """
+          WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(WishRows.mostMatches))
+          INSERT INTO wish_matches SELECT m.store, m.market, -n.i, m.wish, n.i FROM wish_markets AS m CROSS JOIN n
+          """, [])
+      }
+      let news = try await workshop.wished(id, products(5, price: "100"))
+      #expect(news.map(\.productShopifyId) == [4, 5])
+      let state = try #require(try await workshop.service.wish(id: wish.id))
+      #expect(state.matchCount == WishRows.mostMatches && state.obstacle == nil)
+    }
+  }
+
   @Test("There is a limit on wishes, and on the products recorded for one")
   func limits() async throws {
     try await Workshop.use { workshop in
@@ -64,7 +83,22 @@ import Testing
       let id = try await workshop.follow(products(count, price: "100"))
       let wish = try await workshop.service.addWish(.search(storeId: id, text: "jacket"), .priceAtMost(70))
       #expect(try await workshop.wished(id, products(count, price: "60")).count == WishJudge.mostNewsPerWish)
-      #expect(try await workshop.service.wish(id: wish.id)?.matchCount == WishRows.mostMatches)
+      var state = try #require(try await workshop.service.wish(id: wish.id))
+      #expect(state.matchCount == WishRows.mostMatches && state.obstacle == .tooManyMatches(WishRows.mostMatches))
+
+      // Which of the others come true is unknown, so there is no news until there is room for all.
+      let cheap = products(count, price: "60")
+      let dear = products(count, price: "100")
+      #expect(try await workshop.wished(id, Array(dear.prefix(10) + cheap.dropFirst(10))).isEmpty)
+      #expect(try await workshop.wished(id, cheap).isEmpty)
+      let half = count / 2
+      #expect(try await workshop.wished(id, Array(dear.prefix(half) + cheap.dropFirst(half))).isEmpty)
+      #expect(try await workshop.wished(id, Array(dear.prefix(half) + cheap.dropFirst(half))).isEmpty)
+      #expect(try await workshop.wished(id, [product(99_999)] + dear.prefix(half) + cheap.dropFirst(half)).isEmpty)
+      state = try #require(try await workshop.service.wish(id: wish.id))
+      #expect(state.matchCount == count - half && state.obstacle == nil)
+      let news = try await workshop.wished(id, Array(cheap.prefix(3) + dear[3..<half] + cheap.dropFirst(half)))
+      #expect(news.map(\.productShopifyId) == [1, 2, 3])
       try await workshop.container.database.write { transaction in
         for number in 0..<(WishRows.most - 1) {
           try transaction.execute(

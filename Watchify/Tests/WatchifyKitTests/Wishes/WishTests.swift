@@ -109,6 +109,41 @@ extension Workshop {
     }
   }
 
+  @Test("A wish that is edited into a percentage refers to the price then, whose history may be gone")
+  func editedIntoPercentage() async throws {
+    try await Workshop.use { workshop in
+      let service = workshop.service
+      let id = try await workshop.follow([mat("100")])
+      let wish = try await service.addWish(largeMat(id), .priceAtMost(50))
+      workshop.clock.turn(1)
+      #expect(try await workshop.wished(id, [mat("120")]).isEmpty)
+      workshop.clock.turn(400 * 86_400)
+      try await service.deleteOldSnapshots(olderThan: workshop.clock.now)
+      let edited = try await service.editWish(id: wish.id, condition: .percentOff(20), expiresAt: nil)
+      #expect(edited.targetPrice == 96 && !edited.isTrue)
+      workshop.clock.turn(1)
+      #expect(try await workshop.wished(id, [mat("110")]).isEmpty)
+      let narrower = try await service.editWish(id: wish.id, condition: .percentOff(10), expiresAt: nil)
+      #expect(narrower.targetPrice == 108, "another percentage of the same price")
+    }
+  }
+
+  @Test("The last price in each currency outlives old price points: a percentage may refer to it")
+  func baseInAnotherCurrency() async throws {
+    try await Workshop.use { workshop in
+      let service = workshop.service
+      let id = try await workshop.follow([mat("100")])
+      workshop.clock.turn(86_400)
+      try await workshop.sync(id, [mat("90")], currency: "EUR")
+      workshop.clock.turn(400 * 86_400)
+      try await service.deleteOldSnapshots(olderThan: workshop.clock.now)
+      let wish = try await service.addWish(largeMat(id), .percentOff(20))
+      workshop.clock.turn(1)
+      try await workshop.sync(id, [mat("100")])
+      #expect(try await service.wish(id: wish.id)?.targetPrice == 80)
+    }
+  }
+
   @Test("Of a product first listed after the wish, the crossed-out price counts for a percentage")
   func laterProducts() async throws {
     try await Workshop.use { workshop in

@@ -2,6 +2,15 @@ extension ValueAttribute<UInt8> {
   /// The form in which another program has stored a value in a store of Coffer: 1 for a JSON object with a transaction
   /// id. It is recorded with the edit, and gone when the key is written again.
   package static let foreignForm = ValueAttribute(code: 12)
+
+  /// The encoding of a value that was taken over from another library and not written since. Every value that is
+  /// written during a take-over in place has the attribute, by which it is told from the originals.
+  package static let legacyEncoding = ValueAttribute(code: 9)
+}
+
+extension ValueAttributes {
+  /// The value of the attribute for bytes that are the value.
+  package static let plainBytes: UInt8 = 0
 }
 
 extension StorageError {

@@ -82,9 +82,16 @@ final class SlotHandle: Sendable {
     records.reserveCapacity(operations.count)
     do {
       try slots.checkWritable()
+      // Only handles with this policy can have opened the store before the take-over has ended.
+      let isTakingOver = try configuration.foreignData == .takeOver && slots.isTakingOver
       for operation in operations {
         switch operation {
-        case .put(let key, let data, let attributes): records.append(try stage(key, data, attributes))
+        case .put(let key, let data, var attributes):
+          // Without it, the next run would take what the application saves for an original.
+          if isTakingOver, attributes[.legacyEncoding] == nil {
+            attributes[.legacyEncoding] = ValueAttributes.plainBytes
+          }
+          records.append(try stage(key, data, attributes))
         case .delete, .clear, .require, .putRecord, .deleteRecord, .requireRecord: records.append(nil)
         }
       }

@@ -19,6 +19,10 @@ struct TakeOverInPlaceTests {
     try #require(program.wait() == 0)
   }
 
+  private func write(_ name: String, _ text: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+  }
+
   private func open(_ policy: ForeignDataPolicy = .refuse) async throws -> TypedStore {
     var options = StoreOptions()
     options.foreignData = policy
@@ -99,6 +103,75 @@ struct TakeOverInPlaceTests {
     #expect(try await second.load(String.self, for: "userName") == "John")
     try await second.engine.close()
     try await open().engine.close()
+  }
+
+  @Test("What the application saves before or during a run is a value, and never decoded as an original")
+  func savedMeanwhile() async throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    for number in 100..<500 { try write("key-\(number)", "\"text \(number)\"") }
+    try write("broken", "{\"cut")
+    let store = try await open(.takeOver)
+    let neighbour = try await open(.takeOver)
+    try await neighbour.save("\"in quotes\"", for: "key-499")
+    let helper = try HelperProcess(["take-over-in-place", location, path, "pause"])
+    while let line = try helper.line(), line != "committed" {}
+    // The first batch is committed, and the others are not read yet.
+    try await store.save("no JSON", for: "key-498")
+    try await neighbour.save(Data("\"bytes\"".utf8), for: "later")
+    try await store.delete("key-497")
+    for _ in 0..<4 { helper.tell("go on") }
+    #expect(try helper.lines().last?.hasPrefix("done 397 ") == true)
+    try await store.save("\"replaced\"", for: "key-100")
+    try write("broken", "0")
+    let report = try await takeOver(store, .json)
+    #expect(report.isComplete && report.taken == 1, "\(report)")
+    try await store.engine.close()
+    try await neighbour.engine.close()
+    let after = try await open()
+    for (key, text) in [
+      ("key-499", "\"in quotes\""), ("key-498", "no JSON"), ("later", "\"bytes\""), ("key-100", "\"replaced\""),
+      ("key-101", "text 101"),
+    ] {
+      #expect(try await after.load(String.self, for: StoreKey(key)) == text)
+    }
+    #expect(try await after.engine.entry("key-497") == nil)
+    try await after.engine.close()
+  }
+
+  @Test("A file that cannot be read is reported, and the take-over goes on with the next run")
+  func unreadable() async throws {
+    try legacy("files")
+    let limit = 1 << 30
+    try write("large", "")
+    try #require(truncate(path + "/large", off_t(limit + 1)) == 0)
+    let store = try await open(.takeOver)
+    let dry = try await takeOver(store, .json) { $0.isDryRun = true }
+    #expect(dry.unreadable == 1 && dry.taken == 3)
+    let unmapped = try await takeOver(store, .json) {
+      $0.mapping = try KeyMapping([("none", "none")], takesOthers: false)
+    }
+    #expect(unmapped.unreadable == 0 && unmapped.skipped == 4, "\(unmapped)")
+    let report = try await takeOver(store, .json)
+    #expect(report.taken == 3 && report.unreadable == 1 && !report.isComplete)
+    #expect(report.entries.contains { $0.name == "large" })
+    await expectRefused()
+    try write("large", "\"now\"")
+    #expect(try await takeOver(store, .json).isComplete)
+    #expect(try await store.load(String.self, for: "large") == "now")
+    try await store.engine.close()
+    try await open().engine.close()
+  }
+
+  @Test("A dry run over a directory that is no store yet lists what would be taken, and changes nothing")
+  func dryRunBefore() async throws {
+    try legacy("files")
+    var options = StoreOptions()
+    (options.foreignData, options.access) = (.takeOver, .readOnly)
+    let engine = try await StoreLocation(location).open(options)
+    let report = try await takeOver(TypedStore(engine: engine), .json) { $0.isDryRun = true }
+    #expect(report.taken == 3 && report.isComplete, "\(report)")
+    try await engine.close()
+    #expect(!FileManager.default.fileExists(atPath: path + "/.coffer"))
   }
 
   @Test("A run that is killed at any moment leaves originals or taken values, and the next one completes it")

@@ -69,11 +69,6 @@ extension LegacyEncoding {
   }
 }
 
-extension ValueAttribute<UInt8> {
-  /// The encoding of a value that was taken over from another library and not written since.
-  static let legacyEncoding = ValueAttribute(code: 9)
-}
-
 extension ValueAttribute<String> {
   /// The transaction id that the original of a value had.
   static let legacyTransaction = ValueAttribute(code: 11)
@@ -84,9 +79,7 @@ extension ValueAttributes {
   /// ``LegacyEncoding/storedObject``, until the key is written again; `nil` for other values.
   public var legacyTransaction: TransactionID? { self[.legacyTransaction].flatMap { UUID(uuidString: $0) } }
 
-  /// The value of the attribute for bytes that are the value. It marks what a take-over in place has done.
-  static let plainBytes: UInt8 = 0
-  /// The value of the attribute for a JSON string, which `String` and `Data` must be decoded from.
+  /// The value of the attribute `legacyEncoding` for a JSON string, which `String` and `Data` must be decoded from.
   static let jsonText: UInt8 = 1
 }
 

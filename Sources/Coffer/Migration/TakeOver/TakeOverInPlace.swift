@@ -5,9 +5,10 @@ import Foundation
 
 /// The steps of a take-over of the files in a store's own directory.
 ///
-/// The originals are values of the store, which nothing else can open meanwhile. Each that is taken gets attribute 9,
-/// by which the next run knows it, and which an edit by another program removes. Files whose names are those of no key
-/// (`userName`: keys with capitals are encoded) are no values of the store: they are taken as from any directory.
+/// The originals are values of the store, which only a handle that takes over can open meanwhile. Each that is taken
+/// gets attribute 9, as does every value that an application saves meanwhile: the next run recognizes both by it. An
+/// edit by another program removes it. Files whose names are those of no key (`userName`: keys with capitals are
+/// encoded) are no values of the store: they are taken as from any directory.
 struct TakeOverInPlace {
   let store: SlotEngine
   let source: LegacySource
@@ -31,46 +32,86 @@ struct TakeOverInPlace {
     guard case .files(let directory, let encoding) = source else { return TakeOverReport(isDryRun: true) }
     try TakeOverWork(engine: store, source: source, options: options).checkSupport()
     let isBegun = try store.slots.isTakingOver
-    let all = try await store.summaries()
-    let rest = all.filter { isBegun ? $0.attributes[.legacyEncoding] == nil : $0.attributes[.foreignForm] != nil }
-      .map(\.key)
     // A store without the mark is none that is to be taken over, unless a dry run looks at a directory before that.
     let isLook = try options.isDryRun && !PathParts.exists(directory + "/.coffer")
-    guard isBegun || isLook || !rest.isEmpty else { throw storeIsSource(source, store.description) }
+    let isWhole = isBegun || isLook
+    let all = try await store.summaries()
+    var rest = all.filter { isOriginal($0.attributes, isWhole) }.map(\.key)
+    guard isWhole || !rest.isEmpty else { throw storeIsSource(source, store.description) }
     var report = TakeOverReport(isDryRun: options.isDryRun)
     let limit = store.capabilities.maximumValueSize
     // Files that are no values of the store, whose names are others than those of their keys. They stay.
     let files =
-      isBegun || isLook
+      isWhole
       ? try await runBlocking { try LegacyFiles(directory, encoding, limit: limit, inStore: true) } : nil
     for entry in files?.ignored ?? [] { report.add(entry) }
-    let total = all.count + (files?.names.count ?? 0)
+    var names = all.map(\.key)
+    if isWhole {
+      let (found, unreadable) = try await unlisted(names)
+      for entry in unreadable { report.add(entry) }
+      rest += found
+      names += found
+    }
+    let (total, done) = (names.count + (files?.names.count ?? 0), names.count - rest.count)
     run.update { $0.totalValues = total }
-    run.update { $0.values = all.count - rest.count }
+    run.update { $0.values = done }
+    let originals = Set(rest)
     var index = 0
     while index < rest.count {
       try Task.checkCancellation()
-      let (count, entries) = try await take(rest[index...], all: Set(rest), encoding)
+      let (count, entries) = try await take(rest[index...], all: originals, encoding, isWhole)
       for entry in entries { report.add(entry) }
       index += count
-      run.update { [index] in $0.values = all.count - rest.count + index }
+      run.update { [index] in $0.values = done + index }
     }
     if let files {
       var work = TakeOverWork(engine: store, source: source, options: options)
       work.marksTaken = true
-      try await work.takeAll(files, into: &report, run, done: all.count)
+      try await work.takeAll(files, into: &report, run, done: names.count)
     }
     let work = TakeOverWork(engine: store, source: source, options: options)
-    report.unmatchedNames = try await work.unmatched(by: all.map(\.key.string) + (files?.names ?? []))
+    report.unmatchedNames = try await work.unmatched(by: names.map(\.string) + (files?.names ?? []))
     if !options.isDryRun, report.isComplete, isBegun {
       try await runBlocking { [store] in try store.slots.endTakeOver() }
     }
     return report
   }
 
+  /// Whether a value is yet to be taken.
+  /// - Parameter isWhole: whether the whole directory is taken over, and not only later files of a store.
+  private func isOriginal(_ attributes: ValueAttributes, _ isWhole: Bool) -> Bool {
+    isWhole ? attributes[.legacyEncoding] == nil : attributes[.foreignForm] != nil
+  }
+
+  /// Returns what the directory has besides the listed values: originals that were stored a moment ago, and those that
+  /// cannot be read, which no listing contains.
+  private func unlisted(
+    _ listed: [StoreKey]
+  ) async throws -> (originals: [StoreKey], unreadable: [TakeOverReport.Entry]) {
+    let slots = try await runBlocking { [store] in try store.slots.list() }
+    let keys = Set(slots.compactMap { if case .value(let key) = $0 { key } else { nil } }).subtracting(listed)
+    var (originals, unreadable): ([StoreKey], [TakeOverReport.Entry]) = ([], [])
+    for key in keys.sorted() {
+      do {
+        guard let entry = try await store.entry(key), isOriginal(entry.attributes, true) else { continue }
+        originals.append(key)
+      } catch let error as StorageError where error.isAboutValue {
+        unreadable.append(failed(key, error))
+      }
+    }
+    return (originals, unreadable)
+  }
+
+  private func failed(_ name: StoreKey, _ error: StorageError) -> TakeOverReport.Entry {
+    guard (try? options.mapping.key(for: name.string)) != .some(nil) else {
+      return .init(name: name.string, outcome: .skipped(reason: "no mapping names it"))
+    }
+    return .init(name: name.string, outcome: .unreadable(reason: error.message))
+  }
+
   /// Takes the first values, and returns how many were looked at.
   private func take(
-    _ rest: ArraySlice<StoreKey>, all: Set<StoreKey>, _ encoding: LegacyEncoding
+    _ rest: ArraySlice<StoreKey>, all: Set<StoreKey>, _ encoding: LegacyEncoding, _ isWhole: Bool
   ) async throws -> (Int, [TakeOverReport.Entry]) {
     for attempt in 1... {
       var (entries, batch) = ([TakeOverReport.Entry](), WriteBatch(durability: .full))
@@ -78,15 +119,20 @@ struct TakeOverInPlace {
       var targets: Set<StoreKey> = []
       for name in rest.prefix(Limits.batchCount) where size < Limits.batchSize {
         count += 1
-        guard let entry = try await store.entry(name) else { continue }
-        let (found, outcome) = original(entry, encoding)
-        guard let found else {
-          entries.append(.init(name: name.string, outcome: outcome))
-          continue
+        do {
+          // What the application has saved or removed since the listing is no original any more.
+          guard let entry = try await store.entry(name), isOriginal(entry.attributes, isWhole) else { continue }
+          let (found, outcome) = original(entry, encoding)
+          guard let found else {
+            entries.append(.init(name: name.string, outcome: outcome))
+            continue
+          }
+          size += entry.value.count
+          let isFree = targets.insert(found.key).inserted && (found.key == name || !all.contains(found.key))
+          entries.append(try await plan(found, isFree: isFree, &batch))
+        } catch let error as StorageError where error.isAboutValue {
+          entries.append(failed(name, error))
         }
-        size += entry.value.count
-        let isFree = targets.insert(found.key).inserted && (found.key == name || !all.contains(found.key))
-        entries.append(try await plan(found, isFree: isFree, &batch))
       }
       if options.isDryRun || batch.operations.isEmpty { return (count, entries) }
       do {
@@ -136,5 +182,13 @@ struct TakeOverInPlace {
     if name != found.key { batch.delete(name) }
     batch.put(found.key, value.data, value.attributes)
     return entry
+  }
+}
+
+extension StorageError {
+  /// Whether a single value of an intact store cannot be read.
+  fileprivate var isAboutValue: Bool {
+    let codes: [Code] = [.permissionDenied, .notAStore, .valueTooLarge, .inputOutput, .damaged, .unfinished]
+    return key != nil && codes.contains(code)
   }
 }

@@ -93,15 +93,30 @@ final class ClientRound: Sendable {
 
   let persistence: ClientPersistence
   let keys: Set<StoreKey>
-  /// Whether it finds out what the client has not changed.
-  let isBaseline: Bool
+  /// The properties that it reads without their pending edits, to find out what the client has not changed; `nil` for a
+  /// round whose changes are written.
+  private let unedited: Set<ObjectIdentifier>?
+  var isBaseline: Bool { unedited != nil }
   private let state = Locked<(changes: Changes, isOpen: Bool)>(([], true))
+  private let read = Locked<Set<ObjectIdentifier>>([])
 
-  init(_ persistence: ClientPersistence, keys: Set<StoreKey>, isBaseline: Bool = false) {
-    (self.persistence, self.keys, self.isBaseline) = (persistence, keys, isBaseline)
+  init(_ persistence: ClientPersistence, keys: Set<StoreKey>, unedited: [any AnyClientCell]? = nil) {
+    (self.persistence, self.keys) = (persistence, keys)
+    self.unedited = unedited.map { Set($0.map { ObjectIdentifier($0) }) }
   }
 
   var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  /// Whether a property is to be read without its pending edits, which is noted.
+  func readsUnedited(_ cell: any AnyClientCell) -> Bool {
+    let id = ObjectIdentifier(cell)
+    guard let unedited, unedited.contains(id), isOpen else { return false }
+    read.withLock { _ = $0.insert(id) }
+    return true
+  }
+
+  /// Whether a property was read without its pending edits.
+  func hasRead(_ cell: any AnyClientCell) -> Bool { read.withLock { $0.contains(ObjectIdentifier(cell)) } }
 
   /// Adds a change; returns `false` if the round has ended.
   func add(_ key: StoreKey, _ value: EncodedValue?) -> Bool {

@@ -258,16 +258,6 @@ final class ClientSaver: Sendable {
   }
 }
 
-extension StorageError {
-  /// Whether a commit was refused for what it contains, so that another one may succeed. A store that cannot be written
-  /// now, or whose commit may have been applied, refuses every commit.
-  fileprivate var isAboutContent: Bool {
-    let ofContent: [Code] = [.valueTooLarge, .encodingFailed, .decodingFailed, .unsupported, .invalidKey, .newerFormat]
-    let ofStore: [Code] = [.closed, .busy, .diskFull, .readOnly, .unavailable, .outcomeUnknown, .unfinished]
-    return ofContent.contains(code) || (key != nil && !ofStore.contains(code))
-  }
-}
-
 extension SavedClient {
   fileprivate func isAffected(by change: StoreChange) -> Bool {
     guard case .commit(let commit) = change else { return true }

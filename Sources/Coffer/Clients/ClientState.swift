@@ -18,7 +18,7 @@ public struct ClientState<Value: Sendable>: Sendable {
 
   /// The current value.
   public var wrappedValue: Value {
-    get { cell.value }
+    get { cell.read() }
     nonmutating set { cell.set(newValue) }
     nonmutating _modify {
       var value = cell.value
@@ -41,14 +41,12 @@ protocol ClientStateBox {
 
 /// The value of a property of a client, and its edits that are not saved yet.
 protocol AnyClientCell: AnyObject, Sendable {
-  /// The number of edits so far.
-  var edits: UInt64 { get }
   /// Whether all of them are stored.
   var isSaved: Bool { get }
   /// Calls `onEdit` after each further edit. Returns whether there were edits before.
   func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool
-  /// Records that the first `edits` edits are stored.
-  func saved(_ edits: UInt64)
+  /// Returns what records that the edits so far, with the present value, are stored.
+  func checkpoint() -> @Sendable () -> Void
   /// Records that the stored value was restored, or that there is none.
   func loaded()
 }
@@ -86,6 +84,8 @@ final class ClientRestoration: Sendable {
 final class ClientCell<Value: Sendable>: AnyClientCell {
   fileprivate struct State {
     var value: Value
+    /// The value without the edits that are not saved yet.
+    var unedited: Value
     var edits: UInt64 = 0
     var saved: UInt64 = 0
     /// The value before the first change in place, if it is not restored yet and was not assigned as a whole.
@@ -96,11 +96,17 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
 
   private let state: Locked<State>
 
-  init(_ value: Value) { state = Locked(State(value: value)) }
+  init(_ value: Value) { state = Locked(State(value: value, unedited: value)) }
 
   var value: Value { state.withLock { $0.value } }
-  var edits: UInt64 { state.withLock { $0.edits } }
   var isSaved: Bool { state.withLock { $0.edits == $0.saved } }
+
+  /// Returns the value; to a round that finds out what was not edited, the value without the pending edits.
+  func read() -> Value {
+    let (value, unedited) = state.withLock { ($0.value, $0.edits == $0.saved ? nil : $0.unedited) }
+    guard let unedited, ClientRound.current?.readsUnedited(self) == true else { return value }
+    return unedited
+  }
 
   /// Assigns a value. A restored value does not replace an edit that is not saved yet.
   func set(_ value: Value) {
@@ -139,8 +145,14 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
     }
   }
 
-  func saved(_ edits: UInt64) {
-    state.withLock { $0.saved = max($0.saved, edits) }
+  func checkpoint() -> @Sendable () -> Void {
+    let (value, edits) = state.withLock { ($0.value, $0.edits) }
+    return { [self] in
+      state.withLock { state in
+        guard edits >= state.saved else { return }
+        (state.saved, state.unedited) = (edits, value)
+      }
+    }
   }
 }
 
@@ -154,6 +166,7 @@ extension ClientCell.State {
   /// Assigns a stored value, with the changes in place that were made before.
   /// - Returns: `false` if such a change was given up.
   fileprivate mutating func restore(_ stored: Value) -> Bool {
+    unedited = stored
     guard edits > saved else {
       value = stored
       return true

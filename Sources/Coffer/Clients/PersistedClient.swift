@@ -61,7 +61,8 @@ protocol SavedClient: Sendable {
 /// What one client has to write, and the edits of its properties that it contains.
 struct ClientSave: Sendable {
   let changes: [(key: StoreKey, value: EncodedValue?)]
-  let edits: [UInt64]
+  /// Record for each property that its edits are stored.
+  let edits: [@Sendable () -> Void]
 }
 
 extension PersistedClient: SavedClient {
@@ -93,21 +94,21 @@ extension PersistedClient: SavedClient {
     }
   }
 
-  /// Records what the client would save now as known, so that only edited values are written from now on: neither the
-  /// defaults of what is not stored or was not loaded, nor other bytes for an equal value.
+  /// Records what the client would save without its pending edits as known, so that only edited values are written from
+  /// now on: neither the defaults of what is not stored or was not loaded, nor other bytes for an equal value, nor what
+  /// another process has deleted.
   private func noteWhatIsUnchanged() async {
-    let edits = cells.map(\.edits)
-    guard cells.allSatisfy(\.isSaved) else { return }
-    let round = ClientRound(persistence, keys: keys, isBaseline: true)
+    let round = ClientRound(persistence, keys: keys, unedited: cells)
     // A client that cannot be saved says so when it is.
     _ = try? await round.collect(from: client)
-    if cells.map(\.edits) == edits { await persistence.committed(round.changes) }
+    // An edited property that was not read by a task of the round may have been read with its edit.
+    if cells.allSatisfy({ $0.isSaved || round.hasRead($0) }) { await persistence.committed(round.changes) }
   }
 
   func collect() async throws -> ClientSave {
     if !state.isLoaded { await restore() }
     if case .failed(let error) = state { throw error }
-    let edits = cells.map(\.edits)
+    let edits = cells.map { $0.checkpoint() }
     let round = ClientRound(persistence, keys: keys)
     return ClientSave(changes: try await round.collect(from: client), edits: edits)
   }
@@ -124,7 +125,7 @@ extension PersistedClient: SavedClient {
 
   func saved(_ save: ClientSave) async {
     await persistence.committed(save.changes)
-    for (cell, edits) in zip(cells, save.edits) { cell.saved(edits) }
+    for record in save.edits { record() }
     status.withLock { $0.lastError = nil }
   }
 }

@@ -115,6 +115,7 @@ private struct OptionsClient: Persistable {
     try await session.save()
     #expect(try await store.load(Int.self, for: "count") == 1)
     #expect(try await store.load(Options.self, for: "options")?.size == 30)
+    #expect(try await store.exists("list") == false, "a default is not stored because something else was edited")
   }
 
   @Test func aChangeByOthersWhileAClientDoesNotAnswerIsRestoredLater() async throws {

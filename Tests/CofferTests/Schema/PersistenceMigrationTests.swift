@@ -48,6 +48,20 @@ import Testing
     #expect(try await persistence.load(Style3.self, for: "styles/new")?.title == "new")
   }
 
+  @Test func thePreviousVersionReadsTheKeptForms() async throws {
+    let previous = try persistence(ValueSchema<Style2>("style", version: 2, steps: [Styles.first]))
+    let kept = Style2(name: "n", size: 1)
+    try await previous.saveBatch((0..<3).map { ("styles/\($0)", kept) })
+    _ = try await version3().loadBatch(Style3.self, keys: ["styles/0", "styles/1"])
+    #expect(try await previous.load(Style2.self, for: "styles/0") == kept)
+    let keys = ["styles/0", "styles/1", "styles/2", "styles/none"]
+    #expect(try await previous.loadBatch(Style2.self, keys: keys) == [kept, kept, kept, nil])
+    // One that the newer version has saved since has no form of the previous version.
+    try await version3().save(Style3(title: "new", sizes: []), for: "styles/0")
+    #expect(await codeThrown { _ = try await previous.load(Style2.self, for: "styles/0") } == .newerFormat)
+    #expect(await codeThrown { _ = try await previous.loadBatch(Style2.self, keys: keys) } == .newerFormat)
+  }
+
   @Test func refusals() async throws {
     try await saveVersion1()
     let failing = MigrationStep(from: 2, to: 3) { (_: Style2) -> Style3 in throw StepError() }

@@ -23,12 +23,12 @@ extension TypedStore {
 
   /// Returns the value of a key that a newer version of the application has migrated, from its kept old form; `nil` if
   /// there is none of this version.
-  func previousValue<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
+  func previousValue<T: Decodable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
     try await previousEntry(type, for: key)?.value
   }
 
   /// Returns the same with the revision of the newer value.
-  func previousEntry<T: Decodable & Sendable>(
+  func previousEntry<T: Decodable>(
     _ type: T.Type, for key: StoreKey
   ) async throws -> (value: T, revision: StoreRevision)? {
     let (entry, old) = try await oldForm(of: key)
@@ -37,7 +37,7 @@ extension TypedStore {
   }
 
   /// Returns values of one state, each that is newer from its kept old form.
-  func previousValues<T: Decodable & Sendable>(_ type: T.Type, for keys: [StoreKey]) async throws -> [T?] {
+  func previousValues<T: Decodable>(_ type: T.Type, for keys: [StoreKey]) async throws -> [T?] {
     let kept = keys.map { KeptForms.key(of: $0) }
     let entries = try await engine.entries(keys + kept.compactMap { $0 })
     let forms = Dictionary(

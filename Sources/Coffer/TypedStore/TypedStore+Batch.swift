@@ -61,7 +61,7 @@ extension TypedStore {
         }
       }
       // Only what is committed can be combined with other values to one state.
-      if values.contains(where: { $0 != nil }) { try await pending.flush() }
+      if values.contains(where: { $0 != nil }) { try await pending.flush(keys) }
     }
     let cached = cache?.lookUp(keys)
     var values: [T?] = cached?.boxes.map { Self.unbox($0) } ?? Array(repeating: nil, count: keys.count)

@@ -43,7 +43,7 @@ extension TypedStore {
         "atomic updates", advice: "Load the value and save it; a concurrent change is then lost.",
         location: engine.description)
     }
-    try await pending?.flush()
+    try await pending?.flush([key])
     // Updates of one key through this store are serialized; otherwise each commit would restart all others.
     return try await updates.run(key) {
       var attempt = 0

@@ -113,7 +113,7 @@ extension TypedStore {
   private func present<T: Sendable>(
     _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (EncodedValue) throws -> T
   ) async throws -> (T?, StoreRevision, Date?) {
-    if let pending, pending.value(of: key) != nil { try await pending.flush() }
+    if let pending, pending.value(of: key) != nil { try await pending.flush([key]) }
     guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero, nil) }
     if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
       return (value, validTo, expires)

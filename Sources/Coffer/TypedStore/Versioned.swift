@@ -28,7 +28,7 @@ extension TypedStore {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
-    try await pending?.flush()
+    try await pending?.flush([key])
     return try await orPrevious {
       try await handlingDamage(of: key, as: type) {
         let entry = try await engine.versionedEntry(key)
@@ -57,7 +57,7 @@ extension TypedStore {
     durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
     let encoded = try coding.encode(value, for: key).expiring(expires)
-    try await pending?.flush()
+    try await pending?.flush([key])
     let batch = WriteBatch(
       [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
       durability: durability)
@@ -71,7 +71,7 @@ extension TypedStore {
     _ key: StoreKey, since revision: StoreRevision?, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
-    try await pending?.flush()
+    try await pending?.flush([key])
     let batch = WriteBatch([.require(key, revision), .delete(key)], transaction: transaction, durability: durability)
     try await commit(try engine.checkingConditions(batch), [(key, nil)])
   }

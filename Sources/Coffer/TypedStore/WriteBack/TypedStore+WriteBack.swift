@@ -10,7 +10,8 @@ extension TypedStore {
     }
     // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
     if isThrough || engine.isReadOnly || mustBeCommitted(batch) {
-      try await pending.flush()
+      let selection = batch.selection
+      try await pending.flush(selection.isEverything || !selection.prefixes.isEmpty ? nil : selection.keys)
       try await commit(batch, written)
     } else {
       try await pending.write(batch, written)
@@ -32,7 +33,8 @@ extension TypedStore {
   /// The writes that are not committed yet; none for a store without write-back.
   ///
   /// A commit that fails keeps its writes: reads of this store still see them, and they are committed with the next
-  /// window or flush that succeeds. `failure` is the error.
+  /// window or flush that succeeds. `failure` is the error. If the store refuses a write for what it is, the others are
+  /// committed without it.
   public var pendingWrites: PendingWrites { pending?.pendingWrites ?? PendingWrites(count: 0, bytes: 0, failure: nil) }
 
   /// Commits every write that was accepted before this call, with the durability that each has requested. Returns at

@@ -2,14 +2,19 @@ import CofferLocks
 
 extension WriteBuffer {
   /// Commits every write that was accepted before this call. Cancelling the task does not end the commit.
+  /// - Parameter keys: the keys that the caller depends on; `nil` for all. A refused write of others is no error.
   /// - Throws: the error of a commit, after which the writes that were not committed are still pending.
-  func flush() async throws {
+  func flush(_ keys: [StoreKey]? = nil) async throws {
     let (target, discards) = state.withLock { ($0.last, $0.discards.count) }
-    while let run = state.withLock({ $0.done >= target ? nil : present(&$0) }) {
+    while let run = state.withLock({ $0.isDone(target, keys) ? nil : present(&$0) }) {
       do {
         try await run.value
       } catch {
-        guard state.withLock({ $0.done >= target }) else { throw error }
+        let (isDone, hasMore, refusal) = state.withLock { state in
+          (state.isDone(target, keys), state.groups.contains { $0.first <= target }, state.refusal(of: keys))
+        }
+        // A run that began before the last of the writes has not tried them, if only others were refused.
+        guard isDone || hasMore && StoredError.storage(error).isAboutContent else { throw refusal ?? error }
       }
     }
     // Writes that were given up meanwhile are not committed.
@@ -21,33 +26,39 @@ extension WriteBuffer {
     }
   }
 
-  /// Returns the run that is under way, or begins one with all present groups.
+  /// Returns the run that is under way, or begins one with all present groups and the refused ones.
   private func present(_ state: inout State) -> Task<Void, any Error> {
     if let run = state.run { return run }
-    state.sealed = state.groups.count
+    state.seal()
     let run = SavingTask.throwing { try await self.commitSealed() }
     state.run = run
     return run
   }
 
   private func commitSealed() async throws {
-    do {
-      while let group = state.withLock({ $0.sealed > 0 ? $0.groups.first : nil }) {
-        let batch = group.batch
+    while let group = state.withLock({ $0.nextSealed() }) {
+      let batch = group.batch
+      do {
         let commit = try await engine.commit(batch, from: origin)
         // First into the cache, so that a read in between finds the value in either.
         cache?.committed(commit, group.written, expiries: batch.expiries)
         state.withLock { $0.finishFirst() }
+      } catch {
+        let error = StoredError.storage(error)
+        guard error.isAboutContent else {
+          endRun(error, isWhole: false)
+          throw error
+        }
+        state.withLock { $0.divideFirst(error) }
       }
-    } catch {
-      let error = StoredError.storage(error)
-      endRun(error)
-      throw error
     }
-    endRun(nil)
+    let refusal = state.withLock { $0.refusal(of: nil) }
+    endRun(refusal, isWhole: true)
+    if let refusal { throw refusal }
   }
 
-  private func endRun(_ error: StorageError?) {
+  /// - Parameter isWhole: whether every group was committed or refused.
+  private func endRun(_ error: StorageError?, isWhole: Bool) {
     let needsWindow = state.withLock { state in
       state.sealed = 0
       state.run = nil
@@ -55,11 +66,11 @@ extension WriteBuffer {
       defer { state.isDue = false }
       // A store that is closed stays so: it accepts no further writes, and keeps these for `discard`.
       if error?.code == .closed { state.isClosed = true }
-      if error == nil, state.isDue, !state.groups.isEmpty {
+      if isWhole, state.isDue, !state.groups.isEmpty {
         _ = present(&state)
         return false
       }
-      guard !state.groups.isEmpty, !state.isScheduled, error?.code != .closed else { return false }
+      guard !state.isEmpty, !state.isScheduled, error?.code != .closed else { return false }
       state.isScheduled = true
       return true
     }
@@ -71,7 +82,7 @@ extension WriteBuffer {
     state.withLock { state in
       state.isScheduled = false
       state.isDue = state.run != nil
-      if !state.groups.isEmpty { _ = present(&state) }
+      if !state.isEmpty { _ = present(&state) }
     }
   }
 

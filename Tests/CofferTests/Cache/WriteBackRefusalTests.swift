@@ -1,4 +1,6 @@
 import Coffer
+import CofferLocks
+import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
@@ -133,5 +135,73 @@ import Testing
     #expect(try await store.load(Int.self, for: "k0") == 0)
     try await store.flush()
     #expect(try await memory.summaries().count == 8)
+  }
+
+  /// Whatever is refused and fails in between, keys keep their order, batches stay whole, and nothing is lost.
+  @Test(arguments: [1, 2, 3, 4] as [UInt64], [true, false])
+  func randomRefusals(_ seed: UInt64, namesKeys: Bool) async throws {
+    var random = SeededGenerator(seed: seed)
+    let engine = RefusingEngine(namesKeys: namesKeys)
+    let policy = WriteBackPolicy(scheduler: FlushScheduler(clock: clock))
+    let store = TypedStore(engine: engine, writePolicy: .back(policy))
+    let keys = try (0..<8).map { try StoreKey("k\($0)") }
+    var (latest, batches, flushes) = ([StoreKey: Int](), [[StoreKey]](), [Task<Void, any Error>]())
+    for number in 0..<400 {
+      let batch = Array(keys.shuffled(using: &random).prefix([1, 1, 1, 2, 3].randomElement(using: &random) ?? 1))
+      batches.append(batch)
+      let transaction = Int.random(in: 0..<6, using: &random) == 0 ? TransactionID() : nil
+      try await store.saveAll(batch.map { ($0, number) }, transaction: transaction)
+      for key in batch { latest[key] = number }
+      switch Int.random(in: 0..<12, using: &random) {
+      case 0: engine.refused.withLock { $0 = Set(keys.shuffled(using: &random).prefix(2)) }
+      case 1: engine.refused.withLock { $0 = [] }
+      case 2: engine.isBusy.withLock { $0.toggle() }
+      case 3: flushes.append(Task { try await store.flush() })
+      case 4: try? await store.flush()
+      default: await Task.yield()
+      }
+      for key in keys { #expect(try await store.load(Int.self, for: key) == latest[key], "\(number)") }
+    }
+    engine.refused.withLock { $0 = [] }
+    engine.isBusy.withLock { $0 = false }
+    for flush in flushes { _ = await flush.result }
+    try await store.flush()
+    #expect(store.pendingWrites.count == 0 && store.pendingWrites.bytes == 0 && store.pendingWrites.failure == nil)
+    for key in keys { #expect(try await TypedStore(engine: engine.base).load(Int.self, for: key) == latest[key]) }
+    var stored: [StoreKey: Int] = [:]
+    for commit in engine.committed.withLock({ $0 }) {
+      for (key, number) in commit { #expect(number > stored[key] ?? -1, "an older value of \(key) came later") }
+      stored.merge(commit) { $1 }
+      for number in Set(commit.values) {
+        #expect(batches[number].allSatisfy { stored[$0] ?? -1 >= number }, "a part of batch \(number) was committed")
+      }
+    }
+  }
+}
+
+/// An engine that refuses some keys, or is busy.
+private final class RefusingEngine: EngineDecorator {
+  let base: any StorageEngine = MemoryEngine()
+  let refused = Locked<Set<StoreKey>>([])
+  let isBusy = Locked(false)
+  let committed = Locked<[[StoreKey: Int]]>([])
+  private let namesKeys: Bool
+
+  init(namesKeys: Bool) { self.namesKeys = namesKeys }
+
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    await Task.yield()
+    if isBusy.withLock({ $0 }) { throw StorageError(.busy, "The store is locked.") }
+    let refused = refused.withLock { $0 }
+    if let key = batch.selection.keys.first(where: refused.contains) {
+      throw StorageError(.unsupported, "Not this key.", key: namesKeys ? key : nil)
+    }
+    let commit = try await base.commit(batch, from: origin)
+    var numbers: [StoreKey: Int] = [:]
+    for case .put(let key, let data, _) in batch.operations {
+      numbers[key] = Int(String(decoding: data, as: UTF8.self))
+    }
+    committed.withLock { $0.append(numbers) }
+    return commit
   }
 }

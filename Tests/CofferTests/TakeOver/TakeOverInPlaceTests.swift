@@ -162,6 +162,43 @@ struct TakeOverInPlaceTests {
     try await open().engine.close()
   }
 
+  @Test("A run ends when another process declares the files to be values, and what that saves is not converted")
+  func declaredMeanwhile() async throws {
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    for number in 100..<500 { try write("key-\(number)", "\"text \(number)\"") }
+    let helper = try HelperProcess(["take-over-in-place", location, path, "pause"])
+    while let line = try helper.line(), line != "committed" {}
+    let store = try await open(.ignore)
+    try await store.save("\"in quotes\"", for: "key-498")
+    for _ in 0..<4 { helper.tell("go on") }
+    #expect(try helper.lines().last?.hasPrefix("failed foreignFormat") == true)
+    #expect(try await store.load(String.self, for: "key-498") == "\"in quotes\"")
+    #expect(try await store.load(String.self, for: "key-499") == "\"text 499\"", "a file that was not taken yet")
+    #expect(try await store.load(String.self, for: "key-100") == "text 100")
+    try await store.engine.close()
+  }
+
+  @Test("A value that the store cannot hold is reported, and the others are taken", arguments: [true, false])
+  func obstructed(inPlace: Bool) async throws {
+    try legacy("files")
+    let new = inPlace ? path : directory.path("new")
+    try FileManager.default.createDirectory(atPath: new + "/photos", withIntermediateDirectories: true)
+    var options = StoreOptions()
+    options.foreignData = inPlace ? .takeOver : .refuse
+    let store = TypedStore(engine: try await StoreLocation("file:\(new)").open(options))
+    for _ in 0..<2 {
+      let report = try await takeOver(store, .json) { $0.mapping = try KeyMapping([("token", "photos")]) }
+      #expect(report.unreadable == 1 && report.entries.contains { $0.name == "token" }, "\(report)")
+      #expect(try await store.load(String.self, for: "userName") == "John")
+    }
+    #expect(FileManager.default.fileExists(atPath: path + "/token"))
+    try FileManager.default.removeItem(atPath: new + "/photos")
+    let report = try await takeOver(store, .json) { $0.mapping = try KeyMapping([("token", "photos")]) }
+    #expect(report.isComplete && report.taken >= 1)
+    #expect(try await store.exists("photos"))
+    try await store.engine.close()
+  }
+
   @Test("A dry run over a directory that is no store yet lists what would be taken, and changes nothing")
   func dryRunBefore() async throws {
     try legacy("files")

@@ -113,7 +113,8 @@ struct TakeOverInPlace {
   private func take(
     _ rest: ArraySlice<StoreKey>, all: Set<StoreKey>, _ encoding: LegacyEncoding, _ isWhole: Bool
   ) async throws -> (Int, [TakeOverReport.Entry]) {
-    for attempt in 1... {
+    var (attempt, refused) = (1, [StoreKey: StorageError]())
+    while true {
       var (entries, batch) = ([TakeOverReport.Entry](), WriteBatch(durability: .full))
       var (count, size) = (0, 0)
       var targets: Set<StoreKey> = []
@@ -127,6 +128,10 @@ struct TakeOverInPlace {
             entries.append(.init(name: name.string, outcome: outcome))
             continue
           }
+          if let error = refused[found.key] {
+            entries.append(failed(name, error))
+            continue
+          }
           size += entry.value.count
           let isFree = targets.insert(found.key).inserted && (found.key == name || !all.contains(found.key))
           entries.append(try await plan(found, isFree: isFree, &batch))
@@ -135,12 +140,27 @@ struct TakeOverInPlace {
         }
       }
       if options.isDryRun || batch.operations.isEmpty { return (count, entries) }
+      // Read before, committed only if unchanged since: nothing that a store without the mark has saved.
+      if isWhole { try requireMark() }
       do {
         try await store.commit(batch, from: origin)
         return (count, entries)
-      } catch let error as StorageError where error.code == .preconditionFailed && attempt < Limits.attempts {}
+      } catch let error as StorageError where error.code == .preconditionFailed && attempt < Limits.attempts {
+        attempt += 1
+      } catch let error as StorageError where error.isAboutTakenValue {
+        guard let key = error.key, refused[key] == nil, targets.contains(key) else { throw error }
+        refused[key] = error
+      }
     }
-    return (rest.count, [])
+  }
+
+  /// Throws if another opening has declared the rest to be values, and may have saved some since.
+  private func requireMark() throws {
+    guard try !store.slots.isTakingOver else { return }
+    throw StorageError(
+      .foreignFormat, "The files were declared to be values while they were being taken over.",
+      advice: "What was taken before stays taken, and the rest is as it was. Read it, and save it in the form of this "
+        + "store.", location: store.description)
   }
 
   private func original(

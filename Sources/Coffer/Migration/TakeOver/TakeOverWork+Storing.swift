@@ -65,9 +65,14 @@ extension TakeOverWork {
     case keep
     case conflict
     case skip
+    /// The store cannot hold it.
+    case refused(StorageError)
   }
 
-  private func decide(_ found: Found, _ stored: Counterpart, _ shared: Set<StoreKey>) -> Decision {
+  private func decide(
+    _ found: Found, _ stored: Counterpart, _ shared: Set<StoreKey>, _ refused: [StoreKey: StorageError]
+  ) -> Decision {
+    if let error = refused[found.key] { return .refused(error) }
     switch stored {
     case .absent: return .put(nil)
     case .equal: return .keep
@@ -85,14 +90,21 @@ extension TakeOverWork {
     _ found: [Found], _ opened: any LegacyOrigin, _ shared: Set<StoreKey>
   ) async throws -> [TakeOverReport.Entry] {
     guard !found.isEmpty else { return [] }
-    for attempt in 1... {
+    var (attempt, refused) = (1, [StoreKey: StorageError]())
+    while true {
       let stored = try await counterparts(of: found)
-      let decisions = zip(found, stored).map { decide($0, $1, shared) }
+      let decisions = zip(found, stored).map { decide($0, $1, shared, refused) }
       var entries = zip(found, decisions).map(entry)
       if options.isDryRun { return entries }
       do {
         try await commit(found, decisions, stored)
       } catch let error as StorageError where error.code == .preconditionFailed && attempt < Self.attempts {
+        attempt += 1
+        continue
+      } catch let error as StorageError where error.isAboutTakenValue {
+        // One that the store cannot hold does not keep back the others.
+        guard let key = error.key, refused[key] == nil, found.contains(where: { $0.key == key }) else { throw error }
+        refused[key] = error
         continue
       }
       let kept = try await compare(found, decisions)
@@ -106,7 +118,6 @@ extension TakeOverWork {
       for (index, isRemoved) in zip(removable, removed) { entries[index].isOriginalRemoved = isRemoved }
       return entries
     }
-    return []
   }
 
   private func commit(_ found: [Found], _ decisions: [Decision], _ stored: [Counterpart]) async throws {
@@ -121,7 +132,7 @@ extension TakeOverWork {
         guard case .equal(let revision, let attributes) = stored[index] else { continue }
         batch.require(found.key, at: revision)
         batch.put(found.key, found.original.value.data, attributes)
-      case .keep, .conflict, .skip: continue
+      case .keep, .conflict, .skip, .refused: continue
       }
     }
     if !batch.operations.isEmpty { try await engine.commit(batch, from: origin) }
@@ -134,7 +145,7 @@ extension TakeOverWork {
       switch (decisions[index], stored[index]) {
       // Another program may have written the key since; the original then stays.
       case (.put, .equal), (.keep, .equal): true
-      case (.put, _), (.keep, _), (.conflict, _), (.skip, _): false
+      case (.put, _), (.keep, _), (.conflict, _), (.skip, _), (.refused, _): false
       }
     }
   }
@@ -147,7 +158,13 @@ extension TakeOverWork {
       case .keep: .alreadyThere
       case .conflict: .conflict
       case .skip: .skipped(reason: "the store has another value")
+      case .refused(let error): .unreadable(reason: error.message)
       }
     return .init(name: found.original.name, key: found.key, size: size, outcome: outcome)
   }
+}
+
+extension StorageError {
+  /// Whether a commit of a take-over was refused for one of its values.
+  var isAboutTakenValue: Bool { isAboutContent && key != nil && code != .preconditionFailed }
 }

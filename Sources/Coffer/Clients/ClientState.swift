@@ -43,6 +43,8 @@ protocol ClientStateBox {
 protocol AnyClientCell: AnyObject, Sendable {
   /// Whether all of them are stored.
   var isSaved: Bool { get }
+  /// The number of reads that have returned a value with an edit that was not stored.
+  var editedReads: UInt64 { get }
   /// Calls `onEdit` after each further edit. Returns whether there were edits before.
   func attach(_ onEdit: @escaping @Sendable () -> Void) -> Bool
   /// Returns what records that the edits so far, with the present value, are stored.
@@ -92,6 +94,7 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
     var original: Value?
     var isLoaded = false
     var onEdit: (@Sendable () -> Void)?
+    var editedReads: UInt64 = 0
   }
 
   private let state: Locked<State>
@@ -100,12 +103,15 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
 
   var value: Value { state.withLock { $0.value } }
   var isSaved: Bool { state.withLock { $0.edits == $0.saved } }
+  var editedReads: UInt64 { state.withLock { $0.editedReads } }
 
   /// Returns the value; to a round that finds out what was not edited, the value without the pending edits.
   func read() -> Value {
     let (value, unedited) = state.withLock { ($0.value, $0.edits == $0.saved ? nil : $0.unedited) }
-    guard let unedited, ClientRound.current?.readsUnedited(self) == true else { return value }
-    return unedited
+    guard let unedited else { return value }
+    if ClientRound.current?.readsUnedited(self) == true { return unedited }
+    state.withLock { $0.editedReads += 1 }
+    return value
   }
 
   /// Assigns a value. A restored value does not replace an edit that is not saved yet.

@@ -98,11 +98,15 @@ extension PersistedClient: SavedClient {
   /// now on: neither the defaults of what is not stored or was not loaded, nor other bytes for an equal value, nor what
   /// another process has deleted.
   private func noteWhatIsUnchanged() async {
+    let reads = cells.map(\.editedReads)
     let round = ClientRound(persistence, keys: keys, unedited: cells)
     // A client that cannot be saved says so when it is.
     _ = try? await round.collect(from: client)
-    // An edited property that was not read by a task of the round may have been read with its edit.
-    if cells.allSatisfy({ $0.isSaved || round.hasRead($0) }) { await persistence.committed(round.changes) }
+    // An edited property that the round has not read may have been read with its edit by a task outside of it.
+    let isUnedited = zip(cells, reads).allSatisfy { cell, reads in
+      cell.isSaved || round.hasRead(cell) || cell.editedReads == reads
+    }
+    if isUnedited { await persistence.committed(round.changes) }
   }
 
   func collect() async throws -> ClientSave {

@@ -57,6 +57,22 @@ private struct HalfClient: Persistable {
   }
 }
 
+/// A client that reads its property in a task of its own, to which nothing of the session's call is passed.
+private struct DetachedClient: Persistable {
+  static let persistedKeys = ["number", "other"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+  @ClientState var other = 0
+
+  func persistState() async throws {
+    try await persistence.save(await Task.detached { number }.value, for: "number")
+  }
+  func restoreState() async throws {
+    if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
+    if let saved = try await persistence.load(Int.self, for: "other") { other = saved }
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct ClientTests {
   let engine = MemoryEngine()
   let clock = ManualClock()
@@ -197,6 +213,7 @@ private struct HalfClient: Persistable {
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
     preferences.client.language = "fr"
+    preferences.client.scrollPosition = 7  // is not stored
     try await other.delete("theme")
     // The later change shows that the deletion has arrived, too.
     try await other.save(false, for: "notifications")
@@ -228,6 +245,17 @@ private struct HalfClient: Persistable {
     try await session.save()
     #expect(try await other.load(Theme.self, for: "theme") == .system)
     #expect(try await other.load(String.self, for: "language") == "fr")
+  }
+
+  @Test func anEditThatIsReadElsewhereIsSavedAfterARestoration() async throws {
+    let session = session()
+    let client = try await session.start { DetachedClient(persistence: $0) }
+    client.client.number = 5
+    let other = TypedStore(engine: engine)
+    try await other.save(1, for: "other")
+    try await waitUntil("the change arrives") { client.client.other == 1 }
+    try await session.save()
+    #expect(try await other.load(Int.self, for: "number") == 5)
   }
 
   @Test func undeclaredAndSharedKeysAreRefused() async throws {

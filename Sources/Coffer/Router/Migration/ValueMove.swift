@@ -133,7 +133,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     guard try await router.mayExist(key.domain) else { return nil }
     let (resolved, serializer) = (try await router.resolve(key), key.serializer)
     return try await router.handlingDamage(of: key, resolved) {
-      guard let entry = try await resolved.flushedEngine().entry(resolved.key) else { return nil }
+      guard let entry = try await resolved.flushedEngine(for: resolved.key).entry(resolved.key) else { return nil }
       let value = try serializer.value(from: EncodedValue(entry), resolved)
       return Source(resolved: resolved, key: any, entry: entry, value: value)
     }

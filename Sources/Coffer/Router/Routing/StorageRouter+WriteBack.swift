@@ -45,8 +45,9 @@ extension StorageRouter.ResolvedKey {
   }
 
   /// Returns the engine after the pending writes were committed, for a read that does not go through the typed store.
-  func flushedEngine() async throws -> any StorageEngine {
-    try await store.flush()
+  /// - Parameter key: the only key that the caller uses, if the store may have refused a write of another one.
+  func flushedEngine(for key: StoreKey? = nil) async throws -> any StorageEngine {
+    try await store.pending?.flush(key.map { [$0] })
     return store.engine
   }
 }

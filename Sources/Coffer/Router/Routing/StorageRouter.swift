@@ -211,7 +211,7 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError` when they cannot be read.
   public nonisolated func bytes<K: StorageKey>(of key: K) async throws -> Data? {
     let resolved = try await resolve(key)
-    return try await resolved.flushedEngine().entry(resolved.key)?.value
+    return try await resolved.flushedEngine(for: resolved.key).entry(resolved.key)?.value
   }
 
   /// Atomically modifies a value, starting from the key's default when there is none. No concurrent change is lost.

@@ -125,7 +125,7 @@ extension StorageRouter {
   /// - Throws: `StorageError`: `unsupported` for a store without revisions.
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let resolved = try await resolve(key)
-    let (engine, serializer) = (try await resolved.flushedEngine(), key.serializer)
+    let (engine, serializer) = (try await resolved.flushedEngine(for: resolved.key), key.serializer)
     return try await resolved.store.orPrevious {
       try await handlingDamage(of: key, resolved) {
         let entry = try await engine.versionedEntry(resolved.key)
@@ -153,7 +153,7 @@ extension StorageRouter {
     let resolved = try await resolve(key)
     let encoded = try key.serializer.encoded(value, resolved, expires: expires)
     try checkSize(encoded.data.count, resolved.record, resolved.key)
-    let batch = try await resolved.flushedEngine().checkingConditions(
+    let batch = try await resolved.flushedEngine(for: resolved.key).checkingConditions(
       WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
     return try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))]).revision
   }

@@ -106,7 +106,8 @@ public final class StoredValue<Key: StorageKey> {
       if writing == task { writing = nil }
     }
     if let writeFailure { throw writeFailure }
-    try await router.resolve(key).flushedEngine().flush()
+    let resolved = try await router.resolve(key)
+    try await resolved.flushedEngine(for: resolved.key).flush()
   }
 
   /// Returns the stored value, and reads it from the store if necessary. Edits that are made meanwhile override it.
@@ -170,7 +171,8 @@ public final class StoredValue<Key: StorageKey> {
       try? await Task.sleep(for: .milliseconds(100))
       flushing = nil
       do {
-        try await router.resolve(key).flushedEngine().flush()
+        let resolved = try await router.resolve(key)
+        try await resolved.flushedEngine(for: resolved.key).flush()
       } catch {
         state = .failed(StoredError.storage(error))
       }

@@ -10,25 +10,32 @@ func serve(_ invocation: Invocation) async throws -> ExitStatus {
   let configuration = try invocation.siteConfiguration()
   return try await withSession(invocation) { session in
     let page = WebPage(session, configuration)
-    var mark: WatchMark?
-    if WatchMark.look(beside: session.file).isWatched {
-      mark = try await serveBeside(session, invocation, page)
-      if mark == nil { return .ok }
-    }
-    return try await watch(session, invocation, page: page, mark: mark)
+    let ending = Ending()
+    var mark = WatchMark(beside: session.file)
+    if mark == nil { mark = try await serveBeside(session, invocation, page, ending) }
+    guard let mark else { return .ok }
+    return try await watch(session, invocation, page: page, mark: mark, ending: ending)
   }
 }
 
+/// What ends the time beside another process that watches.
+private enum BesideSign: Sendable {
+  case asked
+  case lost(any Error)
+  case free(WatchMark)
+}
+
 /// Serves the page while another process watches. Returns the lock of the watch when that process has ended, while the
-/// page goes on; `nil` after a signal.
-private func serveBeside(_ session: Session, _ invocation: Invocation, _ page: WebPage) async throws -> WatchMark? {
+/// page goes on; `nil` at the end.
+private func serveBeside(
+  _ session: Session, _ invocation: Invocation, _ page: WebPage, _ ending: Ending
+) async throws -> WatchMark? {
   let asJSON = invocation.has(.json)
   let feed = ProgressFeed(isShown: !asJSON)
   let channels = allChannels(session, nil)
   let notifications = await NotificationService()
   let secrets = try await session.secrets()
   await notifications.attach(session.service, channels: channels, secrets: secrets)
-  let ending = Ending()
   try await page.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
   if !asJSON {
     try feed.write("Another process watches the stores; this one serves the page, and watches when it ends.")
@@ -39,78 +46,21 @@ private func serveBeside(_ session: Session, _ invocation: Invocation, _ page: W
   // Nothing is due until somebody opens a page.
   report.pulse.step(within: nil)
   report.begin(watching: session.stores.count)
-  let loss = Locked<(any Error)?>(nil)
-  let databaseWatch = DatabaseWatch(session) { [end = ending.end] error in
-    loss.withLock { $0 = error }
-    end()
-  }
-  let mark = Locked<WatchMark?>(nil)
-  WatchMark.whenFree(beside: session.file) { [end = ending.end] free in
-    mark.withLock { $0 = free }
-    end()
-  }
-  await ending.wait()
+  let (signs, sign) = AsyncStream.makeStream(of: BesideSign.self)
+  ending.whenAsked { sign.yield(.asked) }
+  let databaseWatch = DatabaseWatch(session) { sign.yield(.lost($0)) }
+  try WatchMark.whenFree(beside: session.file) { sign.yield(.free($0)) }
+  let first = await signs.first { _ in true }
   withExtendedLifetime(databaseWatch) {}
-  let (failure, free) = (loss.withLock { $0 }, mark.withLock { $0.take() })
-  if failure == nil, let free, !ending.isAsked {
+  if case .free(let mark) = first {
     if !asJSON { try feed.write("The other process has ended: this one watches now.") }
-    return free
+    return mark
   }
   report.stop()
   await page.stop()
-  if let failure { throw failure }
+  if case .lost(let error) = first { throw error }
   if !asJSON { try feed.write("Ended. Stored data is kept.") }
   return nil
-}
-
-/// The end of a command that runs until SIGINT or SIGTERM, or until nobody reads the output any more. A second signal
-/// ends the process.
-///
-/// Signals count from the creation on: create it before anything is printed that lets somebody send one.
-struct Ending {
-  /// Ends the command for another reason.
-  let end: @Sendable () -> Void
-  private let signs: AsyncStream<Void>
-  private let signals: Signals
-  private let hasSignal: Locked<Bool>
-
-  /// Whether a signal has asked for the end.
-  var isAsked: Bool { hasSignal.withLock { $0 } }
-
-  init() {
-    let (signs, sign) = AsyncStream.makeStream(of: Void.self)
-    let hasSignal = Locked(false)
-    self.hasSignal = hasSignal
-    signals = .ofEnd {
-      hasSignal.withLock { $0 = true }
-      sign.finish()
-    }
-    self.signs = signs
-    end = { sign.finish() }
-    whenReaderLeaves { sign.finish() }
-  }
-
-  /// Returns at the end.
-  func wait() async {
-    for await _ in signs {}
-    withExtendedLifetime(signals) {}
-  }
-}
-
-extension Signals {
-  /// Calls a handler at SIGINT or SIGTERM. A second signal ends the process at once, which is safe because commits are
-  /// atomic.
-  static func ofEnd(_ handler: @escaping @Sendable () -> Void) -> Signals {
-    let isEnding = Locked(false)
-    return Signals([SIGINT, SIGTERM]) {
-      let isSecond = isEnding.withLock { ending in
-        defer { ending = true }
-        return ending
-      }
-      if isSecond { _exit(ExitStatus.interrupted.rawValue) }
-      handler()
-    }
-  }
 }
 
 extension Invocation {

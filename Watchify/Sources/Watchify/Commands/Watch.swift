@@ -15,8 +15,9 @@ func watchStores(_ invocation: Invocation) async throws -> ExitStatus {
 ///   - invocation: the command.
 ///   - page: the page, which may be running already.
 ///   - mark: the lock of the watch; `nil` to take it.
+///   - ending: what ends the watch.
 func watch(
-  _ session: Session, _ invocation: Invocation, page: WebPage?, mark: WatchMark? = nil
+  _ session: Session, _ invocation: Invocation, page: WebPage?, mark: WatchMark? = nil, ending: Ending = Ending()
 ) async throws -> ExitStatus {
   guard let mark = mark ?? WatchMark(beside: session.file) else {
     throw CommandError(
@@ -35,8 +36,11 @@ func watch(
   let secrets = try await session.secrets()
   await notifications.attach(session.service, channels: channels, secrets: secrets)
   let isServed = page?.url != nil
-  if !isServed {
-    try await page?.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  let deliver: @Sendable ([ChangeEventDTO]) async -> Void = { try? await notifications.send(for: $0) }
+  if isServed {
+    page?.deliver.withLock { $0 = deliver }
+  } else {
+    try await page?.start(PageChannels(channels, secrets, session), deliver: deliver)
   }
   let report = ServiceReport(Watchify.service.notifier)
   defer { report.end() }
@@ -47,10 +51,9 @@ func watch(
       sign.yield(.status(status))
     })
   let reading = Task.detached { await loop.run() }
-  let signals = Signals.ofEnd { sign.yield(.end) }
-  whenReaderLeaves { sign.yield(.end) }
+  ending.whenAsked { sign.yield(.end) }
   let database = DatabaseWatch(session) { sign.yield(.lost($0)) }
-  defer { withExtendedLifetime((signals, mark, database)) {} }
+  defer { withExtendedLifetime((ending, mark, database)) {} }
   var failure: (any Error)?
   do {
     try await reporter.begin()

@@ -1,3 +1,4 @@
+import CofferTerminal
 import Foundation
 
 /// The lock file of a running watch, beside the database. It contains the date of the next check.
@@ -25,8 +26,12 @@ final class WatchMark: Sendable {
 
   /// Locks the file as soon as no other process watches, and calls a handler with the lock. Waits on a thread of its
   /// own, which takes no time while it waits.
-  static func whenFree(beside file: URL, _ handler: @escaping @Sendable (WatchMark) -> Void) {
-    guard let opened = opened(file) else { return }
+  /// - Throws: ``CommandError`` if the file cannot be opened.
+  static func whenFree(beside file: URL, _ handler: @escaping @Sendable (WatchMark) -> Void) throws {
+    guard let opened = opened(file) else {
+      throw CommandError(
+        .failure, "unreadable", "\(path(file).oneLine()) cannot be opened.", advice: "Check its owner and permissions.")
+    }
     let thread = Thread {
       while flock(opened, LOCK_EX) != 0 {
         guard errno == EINTR else {

@@ -11,6 +11,8 @@ final class WebPage: Sendable {
   private let configuration: SiteServer.Configuration
   /// The date of the next check; `nil` if unknown.
   let next = Locked<Date?>(nil)
+  /// Delivers news that is found because of the page.
+  let deliver = Locked<@Sendable ([ChangeEventDTO]) async -> Void>({ _ in })
   private let server = Locked<SiteServer?>(nil)
   private let demo = Locked<PageDemo?>(nil)
 
@@ -27,6 +29,10 @@ final class WebPage: Sendable {
   func start(
     _ channels: PageChannels?, deliver: @escaping @Sendable ([ChangeEventDTO]) async -> Void = { _ in }
   ) async throws {
+    self.deliver.withLock { $0 = deliver }
+    let deliver: @Sendable ([ChangeEventDTO]) async -> Void = { [current = self.deliver] news in
+      await current.withLock { $0 }(news)
+    }
     let demo = PageDemo(session.service, deliver: deliver)
     var options = SiteOptions()
     options.health = health(channels)

@@ -56,15 +56,19 @@ enum ChannelRows {
   static func state(of channel: String, at now: Date, in transaction: some Querying) throws -> ChannelState {
     let stored = try transaction.query(
       """
-      SELECT last_success, last_failure, reason, failures, not_before, missed FROM channel_states WHERE channel = ?1
+      SELECT last_success, last_failure, reason, failures, not_before, missed, missed_not_before FROM channel_states WHERE channel = ?1
       """, [.text(channel)]
     ) { row in
       var state = ChannelState()
       (state.lastSuccess, state.lastFailure) = (row.optionalDate(0), row.optionalDate(1))
       (state.reason, state.failures) = (row.optionalText(2), Int(row.integer(3)))
       let turn = row.date(4)
-      state.nextAttempt = turn > now && turn <= now.addingTimeInterval(OutboxRows.longestWait) ? turn : nil
+      // A longer pause means that the clock was set back.
+      let end = now.addingTimeInterval(OutboxRows.longestWait)
+      state.nextAttempt = turn > now && turn <= end ? turn : nil
       state.missed = Int(row.integer(5))
+      let missedTurn = row.date(6)
+      state.missedTurn = missedTurn > now && missedTurn <= end ? missedTurn : nil
       return state
     }
     var state = stored.first ?? ChannelState()
@@ -90,26 +94,41 @@ enum ChannelRows {
     _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction,
     delay: (Int) -> TimeInterval
   ) throws -> Date {
-    let failures = try transaction.query(
+    let failures = try count(channel, reason, at: now, in: transaction)
+    let turn = now.addingTimeInterval(min(delay(failures), 86_400))
+    try pause(channel, until: turn, in: transaction)
+    return turn
+  }
+
+  /// Records a failure; returns the number of consecutive failures.
+  private static func count(
+    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction
+  ) throws -> Int {
+    try transaction.query(
       """
       INSERT INTO channel_states (channel, last_failure, reason, failures) VALUES (?1, ?2, ?3, 1)
       ON CONFLICT DO UPDATE SET last_failure = ?2, reason = ?3, failures = failures + 1 RETURNING failures
       """, [.text(channel), .date(now), .text(reason)]
     ) { Int($0.integer(0)) }[0]
-    let turn = now.addingTimeInterval(min(delay(failures), 86_400))
-    try transaction.execute(
-      "UPDATE channel_states SET not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
-    return turn
   }
 
-  /// Records that a message was refused for good. The channel itself works, so it does not pause.
-  static func refuse(_ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction) throws {
+  private static func pause(_ channel: String, until turn: Date, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
-      """
-      INSERT INTO channel_states (channel, last_failure, reason) VALUES (?1, ?2, ?3)
-      ON CONFLICT DO UPDATE SET last_failure = ?2, reason = ?3
-      """, [.text(channel), .date(now), .text(reason)])
+      "UPDATE channel_states SET not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
   }
+
+  /// Records that a message was refused for good. The channel itself seems to work, so it does not pause, unless it has
+  /// refused every message of a long row.
+  static func refuse(
+    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction, delay: TimeInterval
+  ) throws {
+    let failures = try count(channel, reason, at: now, in: transaction)
+    if failures > mostRefusals { try pause(channel, until: now.addingTimeInterval(delay), in: transaction) }
+  }
+
+  /// The number of consecutive refusals after which a channel pauses: more than are needed to find the refused one of
+  /// 100,000 events by halves.
+  static let mostRefusals = 20
 
   // MARK: Events that were given up
 
@@ -131,7 +150,7 @@ enum ChannelRows {
       UPDATE channel_states SET missed_claimed_at = ?2
       WHERE channel = ?1 AND missed > 0
         AND (missed_claimed_at IS NULL OR missed_claimed_at < ?3 OR missed_claimed_at > ?2)
-        AND (not_before <= ?2 OR not_before > ?4)
+        AND (not_before <= ?2 OR not_before > ?4) AND (missed_not_before <= ?2 OR missed_not_before > ?4)
       RETURNING missed
       """,
       [
@@ -139,6 +158,12 @@ enum ChannelRows {
         .date(now.addingTimeInterval(OutboxRows.longestWait)),
       ]
     ) { Int($0.integer(0)) }.first
+  }
+
+  /// Delays the message about the events that were given up, and only that.
+  static func postponeMissed(_ channel: String, until turn: Date, in transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      "UPDATE channel_states SET missed_not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
   }
 
   /// Ends a claim: subtracts the events that a delivered message counted.

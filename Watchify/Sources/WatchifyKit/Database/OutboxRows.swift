@@ -27,23 +27,31 @@ enum OutboxRows {
   /// The number of deliveries with an unknown outcome after which an event is given up.
   private static let deliveries = 2
 
+  /// Returns an SQL condition: whether a row `o` of the outbox is in no delivery that can still end. A claim in the
+  /// future means that the clock was set back.
+  static func isFree(at now: Date) -> String {
+    let end = now.milliseconds
+    return "(o.claim IS NULL OR o.claimed_at < \(end - Int64(claimLifetime * 1_000)) OR o.claimed_at > \(end))"
+  }
+
   /// Inserts the events that are to be notified.
   static func enqueue(
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
     at now: Date, in transaction: SQLiteTransaction
   ) throws {
-    let waiting = try WaitingNews(of: store.no, in: transaction)
+    let waiting = try WaitingNews(of: store.no, at: now, in: transaction)
     var channels = try ChannelRows.names(in: transaction)
     channels += Set(preferences.channels).subtracting(channels.map(\.name)).map { (name: $0, digest: nil) }
+    let names = String(decoding: try JSONEncoder().encode(channels.map(\.name)), as: UTF8.self)
     for (row, event) in events {
-      let bases = try waiting.withdraw(contradicting: event)
-      let stock = ToldStock(of: event, store: store.no)
-      try stock?.withdraw(for: channels.map(\.name), in: transaction)
+      let prices = try waiting.withdraw(replacedBy: event)
+      let stock = ToldStock(of: event, row: row, store: store.no)
+      try stock?.forget(except: names, in: transaction)
       let wish = try WishRows.turn(event, store: store.no, preferences, now, transaction)
       let isWanted = preferences.wants(event)
       for channel in channels {
-        let base = bases[channel.name]
-        guard base.map({ event.since($0).map(preferences.wants) ?? false }) ?? isWanted else {
+        let known = prices[channel.name]
+        guard isNews(event, known, isWanted: isWanted) else {
           // The change is not notified, so the current stock becomes the base for the next change.
           try stock?.settle(channel.name, in: transaction)
           continue
@@ -55,11 +63,18 @@ enum OutboxRows {
           """
           INSERT INTO outbox (channel, event, store, created_at, not_before, base_price) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
           """,
-          [
-            .text(channel.name), .integer(row), .integer(store.no), .date(now), .date(turn),
-            .optional(base),
-          ])
+          [.text(channel.name), .integer(row), .integer(store.no), .date(now), .date(turn), .optional(known?.price)])
       }
+    }
+  }
+
+  /// Returns whether an event is inserted for a channel. One that replaces undelivered news is, even if it is not
+  /// notified by itself: the price at which the news began is only in its row.
+  private static func isNews(_ event: ChangeEventDTO, _ known: WaitingNews.KnownPrice?, isWanted: Bool) -> Bool {
+    switch known {
+    case .price(let base): event.since(base) != nil
+    case .inDelivery: true
+    case .uncertain, nil: isWanted
     }
   }
 
@@ -71,36 +86,23 @@ enum OutboxRows {
         "SELECT min(not_before) FROM outbox WHERE channel = ?1 AND not_before <= ?2", [.text(channel), end]
       ) { $0.optionalDate(0) }[0]
       let state = try ChannelRows.state(of: channel, at: now, in: transaction)
-      guard let turn = events ?? (state.missed > 0 ? .distantPast : nil) else { return nil }
+      guard let turn = events ?? (state.missed > 0 ? state.missedTurn ?? .distantPast : nil) else { return nil }
       return max(turn, state.nextAttempt ?? turn)
     }.min()
   }
 
   /// Gives up the events that could not be delivered within `lifetime`.
   static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
-    try giveUp("created_at < ?1", [.date(now.addingTimeInterval(-lifetime))], transaction)
+    try giveUp("o.created_at < ?1", [.date(now.addingTimeInterval(-lifetime))], transaction)
   }
 
   private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteTransaction) throws {
     let counts = try transaction.query(
-      "SELECT channel, count(*) FROM outbox WHERE \(condition) GROUP BY channel", values
+      "SELECT o.channel, count(*) FROM outbox AS o WHERE \(condition) GROUP BY 1", values
     ) { (channel: $0.text(0), count: Int($0.integer(1))) }
     guard !counts.isEmpty else { return }
     for (channel, count) in counts { try ChannelRows.miss(count, of: channel, in: transaction) }
-    try transaction.execute("DELETE FROM outbox WHERE \(condition)", values)
-  }
-
-  /// Records the events of rows as notified by their channels.
-  /// - Parameter condition: selects rows `o` of the outbox.
-  private static func settle(
-    _ condition: String, _ values: [SQLiteValue], at now: Date, in transaction: SQLiteTransaction
-  ) throws {
-    try transaction.execute(
-      """
-      UPDATE events SET notified_at = ?\(values.count + 1)
-      WHERE row IN (SELECT o.event FROM outbox AS o WHERE \(condition))
-      """, values + [.date(now)])
-    try ToldStock.settle(condition, values, at: now, in: transaction)
+    try transaction.execute("DELETE FROM outbox AS o WHERE \(condition)", values)
   }
 
   // MARK: Claims
@@ -114,42 +116,41 @@ enum OutboxRows {
   ) throws -> Batch? {
     try purge(at: now, in: transaction)
     guard try ChannelRows.state(of: channel, at: now, in: transaction).nextAttempt == nil else { return nil }
-    let dead = SQLiteValue.date(now.addingTimeInterval(-claimLifetime))
-    let isUnclaimed = "(claim IS NULL OR claimed_at < ?2 OR claimed_at > ?3)"
-    let isDoubtful = "channel = ?1 AND begun >= \(deliveries) AND \(isUnclaimed)"
-    // It may have been delivered.
-    try settle(isDoubtful, [.text(channel), dead, .date(now)], at: now, in: transaction)
-    try giveUp(isDoubtful, [.text(channel), dead, .date(now)], transaction)
-    let chosen = EventRows.condition(on: "event", isIn: ids)
-    let free = """
-      \(chosen) \(isUnclaimed) AND (not_before <= ?3 OR not_before > ?3 + \(Int(longestWait * 1_000)))
+    let isDoubtful = "o.channel = ?1 AND o.begun >= \(deliveries) AND \(isFree(at: now))"
+    try ToldStock.settle(isDoubtful, [.text(channel)], isUncertain: true, at: now, in: transaction)
+    try giveUp(isDoubtful, [.text(channel)], transaction)
+    try OutdatedNews.drop(of: channel, at: now, in: transaction)
+    let chosen = EventRows.condition(on: "o.event", isIn: ids)
+    let isDue = """
+      \(chosen) \(isFree(at: now)) AND (o.not_before <= ?2 OR o.not_before > ?2 + \(Int(longestWait * 1_000)))
       """
     // A wish has its own notification, which the store's other news does not replace.
-    let wish = "coalesce((SELECT wish FROM events WHERE row = event), '')"
+    let wish = "coalesce((SELECT wish FROM events WHERE row = o.event), '')"
     let waiting = try transaction.query(
       """
-      SELECT store, \(wish), most FROM outbox WHERE channel = ?1 AND \(free) ORDER BY event LIMIT 1
-      """, [.text(channel), dead, .date(now)]
+      SELECT o.store, \(wish), o.most FROM outbox AS o WHERE o.channel = ?1 AND \(isDue)
+      ORDER BY o.most IS NOT NULL, o.event LIMIT 1
+      """, [.text(channel), .date(now)]
     ) { (store: $0.integer(0), wish: $0.text(1), most: $0.optionalInteger(2)) }.first
     guard let (store, subject, most) = waiting else { return nil }
     let claim = UUID().uuidString
     try transaction.execute(
       """
-      UPDATE outbox SET claim = ?4, claimed_at = ?3, attempts = attempts + 1, begun = begun + 1
+      UPDATE outbox SET claim = ?3, claimed_at = ?2, attempts = attempts + 1, begun = begun + 1
       WHERE channel = ?1 AND event IN (
-        SELECT event FROM outbox
-        WHERE channel = ?1 AND \(free) AND (store = ?5 AND \(wish) = ?6 OR ?7) AND most IS ?8
-        ORDER BY event LIMIT coalesce(?8, -1))
+        SELECT o.event FROM outbox AS o
+        WHERE o.channel = ?1 AND \(isDue) AND (o.store = ?4 AND \(wish) = ?5 OR ?6) AND o.most IS ?7
+        ORDER BY o.event LIMIT coalesce(?7, -1))
       """,
       [
-        .text(channel), dead, .date(now), .text(claim), .integer(store), .text(subject), .flag(ofAllStores),
+        .text(channel), .date(now), .text(claim), .integer(store), .text(subject), .flag(ofAllStores),
         .optional(most),
       ])
-    let events = try events(of: channel, claim, transaction)
-    return events.isEmpty ? nil : Batch(channel: channel, claim: claim, events: events)
+    return Batch(channel: channel, claim: claim, events: try events(of: channel, claim, transaction))
   }
 
-  /// Returns claimed events, with changes of prices since the price that the channel notified last.
+  /// Returns claimed events, with changes of prices since the price that the channel notified last; without those
+  /// that restore it.
   private static func events(
     of channel: String, _ claim: String, _ transaction: SQLiteTransaction
   ) throws -> [ChangeEventDTO] {
@@ -164,26 +165,41 @@ enum OutboxRows {
     ) { (UUID(uuidString: $0.text(0)) ?? UUID(), $0.price(1)) }
     guard !bases.isEmpty else { return events }
     let known = Dictionary(bases) { first, _ in first }
-    return events.map { event in known[event.id].flatMap { event.since($0) } ?? event }
+    return events.compactMap { event in
+      guard let base = known[event.id] else { return event }
+      return event.since(base)
+    }
   }
 
-  /// Deletes the rows of a delivered batch.
-  static func finish(_ batch: Batch, at now: Date, in transaction: SQLiteTransaction) throws {
+  /// Deletes the rows of a batch.
+  /// - Parameter delivered: whether it was delivered; otherwise nothing of it is to be notified.
+  static func finish(_ batch: Batch, delivered: Bool, at now: Date, in transaction: SQLiteTransaction) throws {
     let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
-    try settle("o.channel = ?1 AND o.claim = ?2", values, at: now, in: transaction)
-    try transaction.execute("DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", values)
+    let isOwn = "o.channel = ?1 AND o.claim = ?2"
+    if delivered {
+      try transaction.execute(
+        "UPDATE events SET notified_at = ?3 WHERE row IN (SELECT o.event FROM outbox AS o WHERE \(isOwn))",
+        values + [.date(now)])
+    }
+    try ToldStock.settle(isOwn, values, isUncertain: false, at: delivered ? now : nil, in: transaction)
+    try transaction.execute("DELETE FROM outbox AS o WHERE \(isOwn)", values)
   }
 
   /// Releases a batch that was not delivered, to be retried from `until` on.
   /// - Parameters:
+  ///   - batch: the batch.
   ///   - until: the earliest date of the next attempt.
-  ///   - isUncertain: whether it may have been delivered although no answer came. It counts as notified then, so that
-  ///     a later change is, too.
+  ///   - isUncertain: whether it may have been delivered although no answer came.
+  ///   - now: the date.
+  ///   - transaction: the transaction.
   static func giveBack(
     _ batch: Batch, until: Date, isUncertain: Bool, at now: Date, in transaction: SQLiteTransaction
   ) throws {
     let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
-    if isUncertain { try settle("o.channel = ?1 AND o.claim = ?2", values, at: now, in: transaction) }
+    if isUncertain {
+      try ToldStock.settle(
+        "o.channel = ?1 AND o.claim = ?2", values, isUncertain: true, at: now, in: transaction)
+    }
     try transaction.execute(
       """
       UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - ?4

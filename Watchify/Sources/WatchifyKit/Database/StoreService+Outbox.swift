@@ -37,7 +37,7 @@ extension StoreService {
   func finish(_ batch: OutboxRows.Batch, delivered: Bool = true) async throws {
     let now = now()
     try await database.write { transaction in
-      try OutboxRows.finish(batch, at: now, in: transaction)
+      try OutboxRows.finish(batch, delivered: delivered, at: now, in: transaction)
       if delivered { try ChannelRows.succeed(batch.channel, at: now, in: transaction) }
     }
   }
@@ -48,9 +48,10 @@ extension StoreService {
     let now = now()
     try await database.write { transaction in
       if error.isAboutMessage {
-        try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction)
-        let delay = batch.events.count > 1 ? 0 : retries.delay(after: 1, error)
-        return try OutboxRows.divide(batch, until: now.addingTimeInterval(delay), in: transaction)
+        let delay = retries.delay(after: 1, error)
+        try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction, delay: delay)
+        let turn = batch.events.count > 1 ? now : now.addingTimeInterval(delay)
+        return try OutboxRows.divide(batch, until: turn, in: transaction)
       }
       let turn = try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) {
         retries.delay(after: $0, error)
@@ -81,6 +82,10 @@ extension StoreService {
     let now = now()
     try await database.write { transaction in
       try ChannelRows.settleMissed(channel, delivered: error.isUncertain ? count : 0, in: transaction)
+      if error.isAboutMessage {
+        let turn = now.addingTimeInterval(retries.delay(after: 1, error))
+        return try ChannelRows.postponeMissed(channel, until: turn, in: transaction)
+      }
       try ChannelRows.fail(channel, error.reason, at: now, in: transaction) { retries.delay(after: $0, error) }
     }
   }

@@ -85,7 +85,7 @@ struct SyncWriter: Sendable {
 
   /// Withdraws undelivered events about variants that are no longer listed.
   private func lose(_ changes: ChangeSet, _ store: Int64, _ transaction: SQLiteTransaction) throws {
-    let waiting = try WaitingNews(of: store, in: transaction)
+    let waiting = try WaitingNews(of: store, at: now, in: transaction)
     for change in changes.products where change.product.missingReads == 0 {
       for variant in change.product.variants where variant.missingReads >= rules.readsUntilRemoved {
         try waiting.lose(variant.id, of: change.product.id)

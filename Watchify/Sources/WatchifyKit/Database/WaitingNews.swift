@@ -1,67 +1,97 @@
 import CofferDatabase
+import Foundation
 
-/// Withdraws undelivered events that are out of date. Events that a channel has claimed are not withdrawn.
+/// Withdraws undelivered events that are out of date, except for those whose delivery is in progress.
 struct WaitingNews {
   private let store: Int64
+  private let now: Date
   private let transaction: SQLiteTransaction
   /// Whether the store has no undelivered events, which is usual; further queries are skipped then.
   private let isEmpty: Bool
 
-  init(of store: Int64, in transaction: SQLiteTransaction) throws {
-    (self.store, self.transaction) = (store, transaction)
+  init(of store: Int64, at now: Date, in transaction: SQLiteTransaction) throws {
+    (self.store, self.now, self.transaction) = (store, now, transaction)
     isEmpty = try transaction.query(
-      "SELECT EXISTS (SELECT 1 FROM outbox WHERE store = ?1 AND claim IS NULL)", [.integer(store)]
+      "SELECT EXISTS (SELECT 1 FROM outbox WHERE store = ?1)", [.integer(store)]
     ) { !$0.flag(0) }[0]
+  }
+
+  /// What a channel's readers know of a price whose changes were not all delivered.
+  enum KnownPrice {
+    /// The price that was notified last.
+    case price(Price)
+    /// A delivery whose outcome is unknown was withdrawn.
+    case uncertain
+    /// A delivery is in progress.
+    case inDelivery
+
+    /// The price, if it is known.
+    var price: Price? { if case .price(let price) = self { price } else { nil } }
   }
 
   private struct Piece {
     var row: Int64
     var channel: String
     var type: ChangeType?
-    /// The price that was notified last.
+    var variant: VariantRow?
+    /// The price before the event, as the readers know it.
     var base: Price?
-    var new: Price?
     var currency: String?
-
-    /// Whether it reports a lower price than was notified; `nil` if it is not about a price.
-    var isDrop: Bool? {
-      guard let base, let new, type?.isPrice ?? false else { return nil }
-      return new < base
-    }
+    /// Whether a delivery began whose outcome is unknown, and when.
+    var isUncertain: Bool
+    var begunAt: Date?
+    /// Whether no delivery is in progress.
+    var isFree: Bool
   }
 
   // MARK: Withdrawal
 
-  /// Deletes the undelivered events that a new event contradicts.
-  /// - Returns: For each channel with undelivered price changes that it contradicts, the price that was notified last:
-  ///   the event is one since that price.
-  func withdraw(contradicting event: ChangeEventDTO) throws -> [String: Price] {
+  /// Deletes the undelivered events that a new event replaces.
+  /// - Returns: By channel, what is known of the price, if the event is about a price whose changes were not all
+  ///   delivered.
+  func withdraw(replacedBy event: ChangeEventDTO) throws -> [String: KnownPrice] {
     guard !isEmpty, let product = event.productShopifyId else { return [:] }
     switch event.changeType {
     case .productRemoved: try remove(pieces(product))
     case .productReturned: try remove(pieces(product).filter { $0.type == .productRemoved })
+    case .backInStock, .outOfStock:
+      guard let variant = event.variantShopifyId else { break }
+      try remove(pieces(product, variant).filter { $0.type?.isStock ?? false })
     case .priceDropped, .priceIncreased:
       guard let variant = event.variantShopifyId else { break }
       // Amounts of another currency cannot be compared.
-      let prices = try pieces(product, variant).filter { $0.isDrop != nil && $0.currency == event.currency }
-      let isDrop = event.changeType == .priceDropped
-      let channels = Set(prices.filter { $0.isDrop != isDrop }.map(\.channel))
-      let outdated = prices.filter { channels.contains($0.channel) }
-      try remove(outdated)
-      // The oldest event starts from the notified price.
-      return Dictionary(outdated.compactMap { piece in piece.base.map { (piece.channel, $0) } }) { first, _ in first }
+      let prices = try pieces(product, variant).filter { $0.type?.isPrice ?? false && $0.currency == event.currency }
+      try remove(prices)
+      return Dictionary(grouping: prices, by: \.channel).mapValues(Self.known)
     default: break
     }
     return [:]
   }
 
+  private static func known(_ prices: [Piece]) -> KnownPrice {
+    if prices.contains(where: { !$0.isFree }) { return .inDelivery }
+    // The oldest event starts from the notified price.
+    guard let base = prices.first?.base, !prices.contains(where: \.isUncertain) else { return .uncertain }
+    return .price(base)
+  }
+
   /// Records that a variant is no longer listed: it counts as out of stock without a notification, so that its return
   /// is notified.
   func lose(_ variant: Int64, of product: Int64) throws {
-    if !isEmpty { try remove(pieces(product, variant).filter { $0.type != .outOfStock }) }
-    try transaction.execute(
-      "UPDATE channel_stock SET is_available = 0 WHERE store = ?1 AND product = ?2 AND variant = ?3",
-      [.integer(store), .integer(product), .integer(variant)])
+    let lost = VariantRow(store: store, product: product, variant: variant)
+    var channels = Set(
+      try transaction.query(
+        "SELECT channel FROM channel_stock WHERE store = ?1 AND product = ?2 AND variant = ?3", lost.values
+      ) { $0.text(0) })
+    if !isEmpty {
+      let pieces = try pieces(product, variant).filter { $0.type != .outOfStock }
+      try remove(pieces)
+      channels.formUnion(pieces.filter { $0.type == .backInStock }.map(\.channel))
+    }
+    guard !channels.isEmpty else { return }
+    // After all events so far, and not after the next one.
+    let next = try transaction.query("SELECT coalesce(max(row), 0) + 1 FROM events", []) { $0.integer(0) }[0]
+    for channel in channels { try ToldStock.record(.soldOut, of: lost, channel, row: next, in: transaction) }
   }
 
   // MARK: Rows
@@ -70,31 +100,34 @@ struct WaitingNews {
   private func pieces(_ product: Int64, _ variant: Int64? = nil) throws -> [Piece] {
     try transaction.query(
       """
-      SELECT e.row, o.channel, e.type, coalesce(o.base_price, e.old_price), e.new_price, e.currency
+      SELECT e.row, o.channel, e.type, e.variant, coalesce(o.base_price, e.old_price), e.currency, o.begun > 0,
+        o.claimed_at, \(OutboxRows.isFree(at: now))
       FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
-      WHERE e.store = ?1 AND e.product = ?2 \(variant == nil ? "" : "AND e.variant = ?3") AND o.claim IS NULL
-      ORDER BY e.row
+      WHERE e.store = ?1 AND e.product = ?2 \(variant == nil ? "" : "AND e.variant = ?3") ORDER BY e.row
       """, [.integer(store), .integer(product)] + (variant.map { [.integer($0)] } ?? [])
-    ) {
+    ) { row in
       Piece(
-        row: $0.integer(0), channel: $0.text(1), type: ChangeType(code: $0.integer(2)), base: $0.optionalPrice(3),
-        new: $0.optionalPrice(4), currency: $0.optionalText(5))
+        row: row.integer(0), channel: row.text(1), type: ChangeType(code: row.integer(2)),
+        variant: row.optionalInteger(3).map { VariantRow(store: store, product: product, variant: $0) },
+        base: row.optionalPrice(4), currency: row.optionalText(5), isUncertain: row.flag(6),
+        begunAt: row.optionalDate(7), isFree: row.flag(8))
     }
   }
 
   private func remove(_ pieces: [Piece]) throws {
     for piece in pieces {
-      if piece.type?.isStock == true {
+      if piece.type?.isStock ?? false, let variant = piece.variant {
         // If the channel never notified one, the stock before the event counts as notified.
-        try transaction.execute(
-          """
-          INSERT OR IGNORE INTO channel_stock SELECT store, product, variant, ?2, type <> 3, NULL FROM events
-          WHERE row = ?1 AND variant IS NOT NULL
-          """, [.integer(piece.row), .text(piece.channel)])
+        try ToldStock.begin(
+          from: piece.type == .backInStock ? .soldOut : .available, of: variant, piece.channel, in: transaction)
+        if piece.isFree, piece.isUncertain {
+          try ToldStock.record(
+            .uncertain, of: variant, piece.channel, row: piece.row, at: piece.begunAt, in: transaction)
+        }
       }
+      guard piece.isFree else { continue }
       try transaction.execute(
-        "DELETE FROM outbox WHERE channel = ?1 AND event = ?2 AND claim IS NULL",
-        [.text(piece.channel), .integer(piece.row)])
+        "DELETE FROM outbox WHERE channel = ?1 AND event = ?2", [.text(piece.channel), .integer(piece.row)])
     }
   }
 }

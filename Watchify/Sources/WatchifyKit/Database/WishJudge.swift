@@ -97,6 +97,7 @@ struct WishJudge {
         continue
       }
       guard wish.isJudged(by: market.currency) else { continue }
+      let wish = try settleBase(of: wish)
       let overflows = known[wish.no]?.overflows ?? false
       // All products are judged anew when there is room for a tenth.
       let hasRoom = try overflows && count(wish) <= WishRows.mostMatches / 10 * 9
@@ -111,10 +112,22 @@ struct WishJudge {
     bySearch = SearchIndex(searches)
   }
 
+  /// Returns a wish whose base is not in the future, as after the clock was set back: it would be every new price.
+  private func settleBase(of wish: WishRecord) throws -> WishRecord {
+    guard wish.baseAt > now else { return wish }
+    var wish = wish
+    wish.baseAt = now
+    try transaction.execute("UPDATE wishes SET base_at = ?2 WHERE no = ?1", [.integer(wish.no), .date(now)])
+    return wish
+  }
+
+  /// Records whether a wish is judged; one that is judged anew has room until it has not.
   private func mark(_ wish: WishRecord, isStale: Bool) throws {
     try transaction.execute(
-      "INSERT OR REPLACE INTO wish_markets (store, market, wish, is_stale) VALUES (?1, ?2, ?3, ?4)",
-      [.integer(store), .text(market.text), .integer(wish.no), .flag(isStale)])
+      """
+      INSERT INTO wish_markets (store, market, wish, is_stale) VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT DO UPDATE SET is_stale = ?4, overflows = overflows AND ?4
+      """, [.integer(store), .text(market.text), .integer(wish.no), .flag(isStale)])
   }
 
   /// Returns the rows of the products to judge, in their order.
@@ -184,28 +197,21 @@ struct WishJudge {
     try transaction.execute(
       "DELETE FROM wish_matches WHERE store = ?1 AND market = ?2 AND product = ?3 AND wish = ?4",
       [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no)])
-    try WishRows.withdraw(wish, product: product.id, store: store, in: transaction)
+    try WishRows.withdraw(wish, product: product.id, store: store, at: now, in: transaction)
   }
 
   private mutating func begin(_ index: Int, _ product: ProductFacts, _ match: WishFulfilment) throws {
     let wish = wishes[index].wish
     let count = try wishes[index].matches ?? count(wish)
     wishes[index].matches = count
-    wishes[index].matches = count + 1
-    if count >= WishRows.mostMatches {
-      wishes[index].matches = count
-      // A new product is news once, so that older ones need not be recorded.
-      guard case .newMatch = wish.condition else { return try overflow(index) }
+    if count < WishRows.mostMatches {
+      wishes[index].matches = count + 1
       try transaction.execute(
-        """
-        DELETE FROM wish_matches WHERE (store, market, product, wish) IN (
-          SELECT store, market, product, wish FROM wish_matches WHERE wish = ?1 AND store = ?2 AND market = ?3
-          ORDER BY since LIMIT 1)
-        """, [.integer(wish.no), .integer(store), .text(market.text)])
-    }
-    try transaction.execute(
-      "INSERT INTO wish_matches (store, market, product, wish, since) VALUES (?1, ?2, ?3, ?4, ?5)",
-      [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no), .date(now)])
+        "INSERT INTO wish_matches (store, market, product, wish, since) VALUES (?1, ?2, ?3, ?4, ?5)",
+        [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no), .date(now)])
+    } else if wish.condition != .newMatch {
+      return try overflow(index)
+    }  // A new product is news once, also if it is not recorded.
     if wishes[index].newsCount == 0 {
       try transaction.execute(
         "UPDATE wishes SET last_true_at = ?2 WHERE no = ?1", [.integer(wish.no), .date(now)])

@@ -152,16 +152,14 @@ enum WishRows {
 
   /// Deletes undelivered news of a wish about a product that no longer fulfils it.
   static func withdraw(
-    _ wish: WishRecord, product: Int64, store: Int64, in transaction: SQLiteTransaction
+    _ wish: WishRecord, product: Int64, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws {
     let rows = try transaction.query(
       """
-      SELECT DISTINCT o.event FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
-      WHERE e.wish = ?1 AND e.store = ?2 AND e.product = ?3 AND o.claim IS NULL
+      SELECT o.channel, o.event FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
+      WHERE e.wish = ?1 AND e.store = ?2 AND e.product = ?3 AND \(OutboxRows.isFree(at: now))
       """, [.text(wish.id.uuidString), .integer(store), .integer(product)]
-    ) { $0.integer(0) }
-    for row in rows {
-      try transaction.execute("DELETE FROM outbox WHERE event = ?1 AND claim IS NULL", [.integer(row)])
-    }
+    ) { [.text($0.text(0)), .integer($0.integer(1))] as [SQLiteValue] }
+    for row in rows { try transaction.execute("DELETE FROM outbox WHERE channel = ?1 AND event = ?2", row) }
   }
 }

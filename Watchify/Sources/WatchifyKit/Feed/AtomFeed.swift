@@ -73,11 +73,12 @@ public struct AtomFeed: Sendable {
     return pieces
   }
 
-  /// Returns a page of events without the last entry if the page may have cut it: its id would change with the page.
+  /// Returns a page of events without the last product's entries of one read if the page may have cut them: their ids
+  /// would change with the page.
   static func whole(_ events: [ChangeEventDTO], limit: Int) -> [ChangeEventDTO] {
     guard events.count >= limit, let last = events.last else { return events }
     let rest = events.filter { event in
-      event.occurredAt != last.occurredAt || event.storeId != last.storeId || event.changeType != last.changeType
+      event.occurredAt != last.occurredAt || event.storeId != last.storeId
         || event.productShopifyId != last.productShopifyId
     }
     return rest.isEmpty ? events : rest

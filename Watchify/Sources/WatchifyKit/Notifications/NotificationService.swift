@@ -247,6 +247,8 @@ public final class NotificationService {
   private func deliver(_ message: NotificationMessage, through channel: any NotificationChannel) async -> ChannelError?
   {
     do {
+      // A server that answers slowly is progress as well.
+      LoopPulse.current?.step(within: .seconds(600))
       try await channel.deliver(message)
       lastFailures[channel.name] = nil
       return nil

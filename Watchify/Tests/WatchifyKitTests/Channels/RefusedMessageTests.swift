@@ -10,11 +10,12 @@ import Testing
 private final class FilteringChannel: NotificationChannel {
   let name = "desktop"
   let retries = RetryPolicy.backoff
-  let refused: Int64
+  /// The product; `nil` to refuse everything.
+  let refused: Int64?
   let told = Locked<[[Int64]]>([])
   let attempts = Locked(0)
 
-  init(refusing product: Int64) { refused = product }
+  init(refusing product: Int64?) { refused = product }
 
   func availability() async -> ChannelAvailability { .available(detail: "test") }
   func deliver(_ content: NotificationContent) async throws {}
@@ -22,7 +23,7 @@ private final class FilteringChannel: NotificationChannel {
   func deliver(_ message: NotificationMessage) async throws {
     attempts.withLock { $0 += 1 }
     let products = message.events.compactMap(\.productShopifyId)
-    guard !products.contains(refused) else {
+    guard let refused, !products.contains(refused) else {
       throw ChannelError("test refuses the message.", isTemporary: false, isAboutMessage: true)
     }
     told.withLock { $0.append(products) }
@@ -59,6 +60,55 @@ private final class FilteringChannel: NotificationChannel {
       try await service.deleteWhatIsTooOld()
       state = try await service.channelState("desktop")
       #expect(state.waiting == 0 && state.missed == 1, "it is counted in the end")
+    }
+  }
+
+  @Test("A channel that refuses everything pauses, and is a failing one")
+  func everything() async throws {
+    try await Workshop.use { workshop in
+      let (service, notifications, channel) = (
+        workshop.service, workshop.notifications, FilteringChannel(refusing: nil)
+      )
+      await notifications.attach(service, channels: [channel])
+      let id = try await workshop.follow((1...200).map { product($0) })
+      try await workshop.sync(id, (1...200).map { product($0, prices: ["90"]) })
+      try await notifications.sendPending()
+      #expect(channel.attempts.withLock { $0 } == ChannelRows.mostRefusals + 1)
+      let state = try await service.channelState("desktop")
+      #expect(state.isFailing && state.nextAttempt != nil && state.waiting == 200)
+      for _ in 1...4 {
+        workshop.clock.turn(8 * 3_600)
+        try await notifications.sendPending()
+      }
+      #expect(channel.attempts.withLock { $0 } == ChannelRows.mostRefusals + 5, "one each time")
+    }
+  }
+
+  @Test("A refused message about given-up news delays no other")
+  func missed() async throws {
+    let server = try ScriptedServer([.status(422), .status(204), .status(204)])
+    defer { server.stop() }
+    try await Workshop.use { workshop in
+      let secrets = temporarySecrets(workshop.directory)
+      let (service, channel) = (workshop.service, workshop.channel)
+      await workshop.notifications.attach(service, channels: [channel], secrets: secrets)
+      let id = try await workshop.follow([product(1)])
+      #expect(try await service.addChannel(try await localChannel(port: server.port, secrets: secrets)))
+      try await workshop.sync(id, [product(1, prices: ["90"])])
+      workshop.clock.turn(73 * 3_600)
+      try await service.deleteWhatIsTooOld()
+      try await workshop.notifications.sendPending()
+      var state = try await service.channelState("hook")
+      #expect(state.missed == 1 && state.nextAttempt == nil && server.log.count == 1)
+      let turn = try #require(try await service.nextTurn(of: ["hook"]))
+      #expect(turn > workshop.clock.now, "it is not repeated at once")
+      try await workshop.sync(id, [product(1, prices: ["80"])])
+      try await workshop.notifications.sendPending()
+      #expect(server.log.count == 2)
+      workshop.clock.turn(8 * 3_600)
+      try await workshop.notifications.sendPending()
+      state = try await service.channelState("hook")
+      #expect(state.missed == 0 && server.log.count == 3)
     }
   }
 

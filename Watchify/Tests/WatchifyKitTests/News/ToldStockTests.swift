@@ -228,7 +228,7 @@ import Testing
     let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
     let (stock, markets, stored) = try await container.database.read { transaction in
       (
-        try transaction.query("SELECT is_available, told_at FROM channel_stock WHERE channel = 'desktop'", []) {
+        try transaction.query("SELECT state, told_at FROM channel_stock WHERE channel = 'desktop'", []) {
           [$0.integer(0), $0.integer(1)]
         },
         try transaction.query("SELECT market FROM markets", []) { $0.text(0) },

@@ -96,6 +96,8 @@ public struct ChannelState: Hashable, Sendable {
   public var waiting = 0
   /// The number of events that were given up, and whose number the next message states.
   public var missed = 0
+  /// The date of the next attempt of the message that states this number; `nil` if it does not wait.
+  var missedTurn: Date?
 
   /// Creates the state of a channel that was never used.
   public init() {}

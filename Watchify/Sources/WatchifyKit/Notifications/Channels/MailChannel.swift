@@ -88,7 +88,7 @@ public actor MailChannel: NotificationChannel {
     default:
       if result.status >= 400 {
         var refusal = error("refuses the message (\(result.status)).", isTemporary: !isRefusal)
-        refusal.isAboutMessage = isRefusal
+        refusal.isAboutMessage = isRefusal && result.isSent
         return refusal
       }
       return error("ended the connection.")

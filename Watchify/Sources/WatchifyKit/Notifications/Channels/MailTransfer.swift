@@ -26,6 +26,8 @@ final class MailTransfer {
     var verification = 0
     /// The private address to which no connection was made.
     var forbidden: String?
+    /// Whether the whole message was sent.
+    var isSent = false
     /// Whether the message may have been accepted without a reply.
     var isUncertain = false
   }
@@ -54,8 +56,9 @@ final class MailTransfer {
     result.status = watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_RESPONSE_CODE))
     result.verification = watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_SSL_VERIFYRESULT))
     result.forbidden = forbidden
-    // The whole message was sent, and neither a refusal nor an acceptance came.
-    result.isUncertain = result.code != 0 && sent == submission.message.count && result.status < 400
+    // Neither a refusal nor an acceptance came.
+    result.isSent = sent == submission.message.count
+    result.isUncertain = result.code != 0 && result.isSent && result.status < 400
     return result
   }
 

@@ -86,7 +86,7 @@ public actor WebhookChannel: NotificationChannel {
     case 429:
       throw ChannelError("\(host) asks for a pause: too many requests (429).", isTemporary: true, retryAfter: wait)
     case 408, 425: throw ChannelError("\(host) did not take the message (\(answer.status)).", isTemporary: true)
-    case 400, 409, 413, 414, 415, 422, 431, 451:
+    case 400, 413, 422:
       throw ChannelError("\(host) refuses the message (\(answer.status)).", isTemporary: false, isAboutMessage: true)
     case 400...499: throw ChannelError("\(host) refuses the message (\(answer.status)).", isTemporary: false)
     default: throw ChannelError("\(host) failed (\(answer.status)).", isTemporary: true, retryAfter: wait)

@@ -36,6 +36,8 @@ private func serveBeside(
   let notifications = await NotificationService()
   let secrets = try await session.secrets()
   await notifications.attach(session.service, channels: channels, secrets: secrets)
+  let (signs, sign) = AsyncStream.makeStream(of: BesideSign.self)
+  try WatchMark.whenFree(beside: session.file) { sign.yield(.free($0)) }
   try await page.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
   if !asJSON {
     try feed.write("Another process watches the stores; this one serves the page, and watches when it ends.")
@@ -46,10 +48,8 @@ private func serveBeside(
   // Nothing is due until somebody opens a page.
   report.pulse.step(within: nil)
   report.begin(watching: session.stores.count)
-  let (signs, sign) = AsyncStream.makeStream(of: BesideSign.self)
   ending.whenAsked { sign.yield(.asked) }
   let databaseWatch = DatabaseWatch(session) { sign.yield(.lost($0)) }
-  try WatchMark.whenFree(beside: session.file) { sign.yield(.free($0)) }
   let first = await signs.first { _ in true }
   withExtendedLifetime(databaseWatch) {}
   if case .free(let mark) = first {

@@ -44,7 +44,7 @@ enum ChannelRows {
   static func delete(_ name: String, in transaction: SQLiteTransaction) throws -> UUID? {
     let id = try transaction.query("DELETE FROM channels WHERE name = ?1 RETURNING id", [.text(name)]) { $0.text(0) }
     guard let id = id.first.flatMap(UUID.init(uuidString:)) else { return nil }
-    for table in ["outbox", "channel_states", "channel_stock", "shown"] {
+    for table in ["outbox", "channel_states", "stock_told", "shown"] {
       try transaction.execute("DELETE FROM \(table) WHERE channel = ?1", [.text(name)])
     }
     return id
@@ -56,7 +56,8 @@ enum ChannelRows {
   static func state(of channel: String, at now: Date, in transaction: some Querying) throws -> ChannelState {
     let stored = try transaction.query(
       """
-      SELECT last_success, last_failure, reason, failures, not_before, missed, missed_not_before FROM channel_states WHERE channel = ?1
+      SELECT last_success, last_failure, reason, failures, not_before, missed, missed_not_before, refusals
+      FROM channel_states WHERE channel = ?1
       """, [.text(channel)]
     ) { row in
       var state = ChannelState()
@@ -67,6 +68,7 @@ enum ChannelRows {
       let end = now.addingTimeInterval(OutboxRows.longestWait)
       state.nextAttempt = turn > now && turn <= end ? turn : nil
       state.missed = Int(row.integer(5))
+      state.isRefused = row.integer(7) > mostRefusals
       let missedTurn = row.date(6)
       state.missedTurn = missedTurn > now && missedTurn <= end ? missedTurn : nil
       return state
@@ -83,7 +85,7 @@ enum ChannelRows {
     try transaction.execute(
       """
       INSERT INTO channel_states (channel, last_success) VALUES (?1, ?2)
-      ON CONFLICT DO UPDATE SET last_success = ?2, failures = 0, not_before = 0
+      ON CONFLICT DO UPDATE SET last_success = ?2, failures = 0, refusals = 0, not_before = 0
       """, [.text(channel), .date(now)])
   }
 
@@ -94,40 +96,38 @@ enum ChannelRows {
     _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction,
     delay: (Int) -> TimeInterval
   ) throws -> Date {
-    let failures = try count(channel, reason, at: now, in: transaction)
-    let turn = now.addingTimeInterval(min(delay(failures), 86_400))
-    try pause(channel, until: turn, in: transaction)
-    return turn
-  }
-
-  /// Records a failure; returns the number of consecutive failures.
-  private static func count(
-    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction
-  ) throws -> Int {
-    try transaction.query(
+    let failures = try transaction.query(
       """
       INSERT INTO channel_states (channel, last_failure, reason, failures) VALUES (?1, ?2, ?3, 1)
       ON CONFLICT DO UPDATE SET last_failure = ?2, reason = ?3, failures = failures + 1 RETURNING failures
       """, [.text(channel), .date(now), .text(reason)]
     ) { Int($0.integer(0)) }[0]
-  }
-
-  private static func pause(_ channel: String, until turn: Date, in transaction: SQLiteTransaction) throws {
+    let turn = now.addingTimeInterval(min(delay(failures), 86_400))
     try transaction.execute(
       "UPDATE channel_states SET not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
+    return turn
   }
 
-  /// Records that a message was refused for good. The channel itself seems to work, so it does not pause, unless it has
-  /// refused every message of a long row.
+  /// Records that a message was refused for good. The channel itself seems to work, so it does not pause. After many
+  /// refusals in a row the parts of refused messages wait, and only other messages are tried.
+  /// - Parameter delay: the time until they are tried again, in seconds.
   static func refuse(
     _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction, delay: TimeInterval
   ) throws {
-    let failures = try count(channel, reason, at: now, in: transaction)
-    if failures > mostRefusals { try pause(channel, until: now.addingTimeInterval(delay), in: transaction) }
+    let refusals = try transaction.query(
+      """
+      INSERT INTO channel_states (channel, last_failure, reason, refusals) VALUES (?1, ?2, ?3, 1)
+      ON CONFLICT DO UPDATE SET last_failure = ?2, reason = ?3, refusals = refusals + 1 RETURNING refusals
+      """, [.text(channel), .date(now), .text(reason)]
+    ) { Int($0.integer(0)) }[0]
+    guard refusals > mostRefusals else { return }
+    try transaction.execute(
+      "UPDATE outbox SET not_before = ?2 WHERE channel = ?1 AND most IS NOT NULL AND claim IS NULL",
+      [.text(channel), .date(now.addingTimeInterval(delay))])
   }
 
-  /// The number of consecutive refusals after which a channel pauses: more than are needed to find the refused one of
-  /// 100,000 events by halves.
+  /// The number of consecutive refusals up to which refused messages are divided: more than are needed to find the
+  /// refused one of 100,000 events by halves.
   static let mostRefusals = 20
 
   // MARK: Events that were given up

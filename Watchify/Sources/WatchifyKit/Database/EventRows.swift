@@ -121,13 +121,8 @@ enum EventRows {
         .compactMap(UUID.init(uuidString:)))
   }
 
-  /// Returns the start of an SQL condition, `COLUMN IN (...) AND`; nothing if `ids` is `nil`.
-  static func condition(on column: String, isIn ids: Set<UUID>?) -> String {
-    ids.map { "\(column) IN (\(rows(of: $0))) AND" } ?? ""
-  }
-
   /// Returns a query for the rows of events. Identifiers have only hexadecimal digits and hyphens.
-  private static func rows(of ids: some Collection<UUID>) -> String {
+  static func rows(of ids: some Collection<UUID>) -> String {
     let list = ids.map { "'\($0.uuidString)'" }.joined(separator: ", ")
     return "SELECT row FROM events WHERE id IN (\(list))"
   }

@@ -8,11 +8,15 @@ import Foundation
 /// event is delivered a second time, and never a third time: after two deliveries with an unknown outcome, like after
 /// ``lifetime``, it is given up and counted, and the channel's next message states the count.
 enum OutboxRows {
-  /// The events that a channel is about to deliver.
+  /// The news that a channel is about to deliver.
   struct Batch: Sendable {
     var channel: String
     var claim: String
+    var claimedAt: Date
+    /// What is true and wanted of the claimed events; the others are deleted with them.
     var events: [ChangeEventDTO]
+    /// The rows of the events that the news covers.
+    var rows: [Int64]
   }
 
   /// The time after which a claim expires, in seconds: its process is taken to have ended, and another one may claim
@@ -29,53 +33,61 @@ enum OutboxRows {
 
   /// Returns an SQL condition: whether a row `o` of the outbox is in no delivery that can still end. A claim in the
   /// future means that the clock was set back.
-  static func isFree(at now: Date) -> String {
+  private static func isFree(at now: Date, _ row: String = "o") -> String {
     let end = now.milliseconds
-    return "(o.claim IS NULL OR o.claimed_at < \(end - Int64(claimLifetime * 1_000)) OR o.claimed_at > \(end))"
+    let start = end - Int64(claimLifetime * 1_000)
+    return "(\(row).claim IS NULL OR \(row).claimed_at < \(start) OR \(row).claimed_at > \(end))"
   }
 
-  /// Inserts the events that are to be notified.
+  /// Inserts the events that are to be notified. One that follows undelivered events about the same is inserted even if
+  /// it is not notified by itself: what is true, and what is news, is judged at the delivery.
   static func enqueue(
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
     at now: Date, in transaction: SQLiteTransaction
   ) throws {
-    let waiting = try WaitingNews(of: store.no, at: now, in: transaction)
+    // Usual, and saves a query for each event.
+    let isEmpty = try transaction.query(
+      "SELECT NOT EXISTS (SELECT 1 FROM outbox WHERE store = ?1)", [.integer(store.no)]
+    ) { $0.flag(0) }[0]
     var channels = try ChannelRows.names(in: transaction)
     channels += Set(preferences.channels).subtracting(channels.map(\.name)).map { (name: $0, digest: nil) }
-    let names = String(decoding: try JSONEncoder().encode(channels.map(\.name)), as: UTF8.self)
     for (row, event) in events {
-      let prices = try waiting.withdraw(replacedBy: event)
-      let stock = ToldStock(of: event, row: row, store: store.no)
-      try stock?.forget(except: names, in: transaction)
+      let subject = NewsSubject(of: event, store: store.no)
+      let waiting = try isEmpty ? [] : subject.map { try Self.waiting(about: $0, in: transaction) } ?? []
       let wish = try WishRows.turn(event, store: store.no, preferences, now, transaction)
       let isWanted = preferences.wants(event)
-      for channel in channels {
-        let known = prices[channel.name]
-        guard isNews(event, known, isWanted: isWanted) else {
-          // The change is not notified, so the current stock becomes the base for the next change.
-          try stock?.settle(channel.name, in: transaction)
-          continue
+      for channel in channels where isWanted || waiting.contains(channel.name) {
+        var notBefore = wish ?? .distantPast
+        if let subject, subject.kind == .stock {
+          notBefore = try ToldStock.turn(subject, channel.name, preferences, at: now, in: transaction)
         }
-        let stockTurn = try stock.map { try $0.turn(channel.name, preferences, now, transaction) }
-        guard let notBefore = stockTurn ?? wish ?? .distantPast else { continue }
-        let turn = channel.digest?.next(after: max(now, notBefore)) ?? notBefore
+        let turn = SQLiteValue.date(channel.digest?.next(after: max(now, notBefore)) ?? notBefore)
         try transaction.execute(
-          """
-          INSERT INTO outbox (channel, event, store, created_at, not_before, base_price) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-          """,
-          [.text(channel.name), .integer(row), .integer(store.no), .date(now), .date(turn), .optional(known?.price)])
+          "INSERT INTO outbox (channel, event, store, created_at, not_before) VALUES (?1, ?2, ?3, ?4, ?5)",
+          [.text(channel.name), .integer(row), .integer(store.no), .date(now), turn])
+        guard let subject, waiting.contains(channel.name) else { continue }
+        try join(subject, channel.name, turn, at: now, in: transaction)
       }
     }
   }
 
-  /// Returns whether an event is inserted for a channel. One that replaces undelivered news is, even if it is not
-  /// notified by itself: the price at which the news began is only in its row.
-  private static func isNews(_ event: ChangeEventDTO, _ known: WaitingNews.KnownPrice?, isWanted: Bool) -> Bool {
-    switch known {
-    case .price(let base): event.since(base) != nil
-    case .inDelivery: true
-    case .uncertain, nil: isWanted
-    }
+  /// Returns the channels with undelivered events about a subject.
+  private static func waiting(about subject: NewsSubject, in transaction: SQLiteTransaction) throws -> [String] {
+    try transaction.query(
+      "SELECT DISTINCT o.channel FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row WHERE \(subject.condition)",
+      subject.values
+    ) { $0.text(0) }
+  }
+
+  /// Delivers the older events about a subject together with the newest.
+  private static func join(
+    _ subject: NewsSubject, _ channel: String, _ turn: SQLiteValue, at now: Date, in transaction: SQLiteTransaction
+  ) throws {
+    try transaction.execute(
+      """
+      UPDATE outbox AS o SET not_before = ?6, most = NULL WHERE channel = ?5 AND \(isFree(at: now))
+        AND event IN (SELECT e.row FROM events AS e WHERE \(subject.condition))
+      """, subject.values + [.text(channel), turn])
   }
 
   /// Returns the earliest date at which a channel may deliver something; `nil` if there is nothing to deliver.
@@ -83,17 +95,20 @@ enum OutboxRows {
     let end = SQLiteValue.date(now.addingTimeInterval(longestWait))
     return try channels.compactMap { channel -> Date? in
       let events = try transaction.query(
-        "SELECT min(not_before) FROM outbox WHERE channel = ?1 AND not_before <= ?2", [.text(channel), end]
+        "SELECT min(CASE WHEN not_before > ?2 THEN 0 ELSE not_before END) FROM outbox WHERE channel = ?1",
+        [.text(channel), end]
       ) { $0.optionalDate(0) }[0]
       let state = try ChannelRows.state(of: channel, at: now, in: transaction)
-      guard let turn = events ?? (state.missed > 0 ? state.missedTurn ?? .distantPast : nil) else { return nil }
+      let missed = state.missed > 0 ? state.missedTurn ?? .distantPast : nil
+      guard let turn = [events, missed].compactMap({ $0 }).min() else { return nil }
       return max(turn, state.nextAttempt ?? turn)
     }.min()
   }
 
   /// Gives up the events that could not be delivered within `lifetime`.
   static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
-    try giveUp("o.created_at < ?1", [.date(now.addingTimeInterval(-lifetime))], transaction)
+    try giveUp(
+      "o.created_at < ?1 AND \(isFree(at: now))", [.date(now.addingTimeInterval(-lifetime))], transaction)
   }
 
   private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteTransaction) throws {
@@ -108,22 +123,23 @@ enum OutboxRows {
   // MARK: Claims
 
   /// Claims the events that are due for a channel; `nil` if none are, or if the channel pauses after a failure. No
-  /// other process can claim them until the claim expires.
-  /// - Parameter ofAllStores: whether the events of all stores are claimed; otherwise those of one.
+  /// other process can claim them until the claim expires, nor other events about the same products: news about one
+  /// product is delivered in order.
+  /// - Parameters:
+  ///   - channel: the channel.
+  ///   - ids: the events to claim, with others about the same; `nil` for all.
+  ///   - ofAllStores: whether the events of all stores are claimed; otherwise those of one.
+  ///   - preferences: what is notified.
+  ///   - now: the date.
+  ///   - transaction: the transaction.
   static func claim(
-    _ channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, at now: Date,
-    in transaction: SQLiteTransaction
+    _ channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences,
+    at now: Date, in transaction: SQLiteTransaction
   ) throws -> Batch? {
     try purge(at: now, in: transaction)
     guard try ChannelRows.state(of: channel, at: now, in: transaction).nextAttempt == nil else { return nil }
-    let isDoubtful = "o.channel = ?1 AND o.begun >= \(deliveries) AND \(isFree(at: now))"
-    try ToldStock.settle(isDoubtful, [.text(channel)], isUncertain: true, at: now, in: transaction)
-    try giveUp(isDoubtful, [.text(channel)], transaction)
-    try OutdatedNews.drop(of: channel, at: now, in: transaction)
-    let chosen = EventRows.condition(on: "o.event", isIn: ids)
-    let isDue = """
-      \(chosen) \(isFree(at: now)) AND (o.not_before <= ?2 OR o.not_before > ?2 + \(Int(longestWait * 1_000)))
-      """
+    try giveUp("o.channel = ?1 AND o.begun >= \(deliveries) AND \(isFree(at: now))", [.text(channel)], transaction)
+    let isDue = try dueCondition(channel, ids, at: now, in: transaction)
     // A wish has its own notification, which the store's other news does not replace.
     let wish = "coalesce((SELECT wish FROM events WHERE row = o.event), '')"
     let waiting = try transaction.query(
@@ -136,7 +152,7 @@ enum OutboxRows {
     let claim = UUID().uuidString
     try transaction.execute(
       """
-      UPDATE outbox SET claim = ?3, claimed_at = ?2, attempts = attempts + 1, begun = begun + 1
+      UPDATE outbox SET claim = ?3, claimed_at = ?2, begun = begun + 1
       WHERE channel = ?1 AND event IN (
         SELECT o.event FROM outbox AS o
         WHERE o.channel = ?1 AND \(isDue) AND (o.store = ?4 AND \(wish) = ?5 OR ?6) AND o.most IS ?7
@@ -146,43 +162,63 @@ enum OutboxRows {
         .text(channel), .date(now), .text(claim), .integer(store), .text(subject), .flag(ofAllStores),
         .optional(most),
       ])
-    return Batch(channel: channel, claim: claim, events: try events(of: channel, claim, transaction))
+    try extend(claim, of: channel, at: now, in: transaction)
+    let news = try NewsJudge(channel, preferences, in: transaction).news(of: claim, at: now)
+    return Batch(channel: channel, claim: claim, claimedAt: now, events: news.events, rows: news.rows)
   }
 
-  /// Returns claimed events, with changes of prices since the price that the channel notified last; without those
-  /// that restore it.
-  private static func events(
-    of channel: String, _ claim: String, _ transaction: SQLiteTransaction
-  ) throws -> [ChangeEventDTO] {
-    let values: [SQLiteValue] = [.text(channel), .text(claim)]
-    let events = try EventRows.read(
-      "SELECT event AS row FROM outbox WHERE channel = ?1 AND claim = ?2 ORDER BY event", values, transaction)
-    let bases = try transaction.query(
-      """
-      SELECT e.id, o.base_price FROM outbox AS o CROSS JOIN events AS e ON e.row = o.event
-      WHERE o.channel = ?1 AND o.claim = ?2 AND o.base_price IS NOT NULL
-      """, values
-    ) { (UUID(uuidString: $0.text(0)) ?? UUID(), $0.price(1)) }
-    guard !bases.isEmpty else { return events }
-    let known = Dictionary(bases) { first, _ in first }
-    return events.compactMap { event in
-      guard let base = known[event.id] else { return event }
-      return event.since(base)
+  /// Returns an SQL condition for the rows `o` of a channel that may be delivered; ?1 is the channel, ?2 the date.
+  private static func dueCondition(
+    _ channel: String, _ ids: Set<UUID>?, at now: Date, in transaction: SQLiteTransaction
+  ) throws -> String {
+    var conditions = [isFree(at: now), "(o.not_before <= ?2 OR o.not_before > ?2 + \(Int(longestWait * 1_000)))"]
+    if let ids { conditions.append("o.event IN (\(EventRows.rows(of: ids)))") }
+    let isDelivering = try transaction.query(
+      "SELECT EXISTS (SELECT 1 FROM outbox AS o WHERE o.channel = ?1 AND NOT \(isFree(at: now)))", [.text(channel)]
+    ) { $0.flag(0) }[0]
+    if isDelivering {
+      conditions.append(
+        """
+        NOT EXISTS (
+          SELECT 1 FROM events AS own CROSS JOIN events AS e ON e.store = own.store AND e.product = own.product
+          CROSS JOIN outbox AS p ON p.event = e.row AND p.channel = o.channel
+          WHERE own.row = o.event AND NOT \(isFree(at: now, "p")))
+        """)
+    }
+    return conditions.joined(separator: " AND ")
+  }
+
+  /// Claims the other events about the subjects of claimed ones, due or not, since they are judged together.
+  private static func extend(
+    _ claim: String, of channel: String, at now: Date, in transaction: SQLiteTransaction
+  ) throws {
+    let isRest = try transaction.query(
+      "SELECT EXISTS (SELECT 1 FROM outbox AS o WHERE o.channel = ?1 AND o.claim IS NOT ?2 AND \(isFree(at: now)))",
+      [.text(channel), .text(claim)]
+    ) { $0.flag(0) }[0]
+    guard isRest else { return }
+    for subject in try NewsJudge.claimed(claim, by: channel, in: transaction).compactMap(\.subject) {
+      try transaction.execute(
+        """
+        UPDATE outbox AS o SET claim = ?6, claimed_at = ?7, begun = begun + 1
+        WHERE channel = ?5 AND claim IS NOT ?6 AND \(isFree(at: now))
+          AND event IN (SELECT e.row FROM events AS e WHERE \(subject.condition))
+        """, subject.values + [.text(channel), .text(claim), .date(now)])
     }
   }
 
   /// Deletes the rows of a batch.
-  /// - Parameter delivered: whether it was delivered; otherwise nothing of it is to be notified.
+  /// - Parameter delivered: whether it was delivered; otherwise nothing of it is news.
   static func finish(_ batch: Batch, delivered: Bool, at now: Date, in transaction: SQLiteTransaction) throws {
-    let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
-    let isOwn = "o.channel = ?1 AND o.claim = ?2"
     if delivered {
+      let rows = String(decoding: try JSONEncoder().encode(batch.rows), as: UTF8.self)
       try transaction.execute(
-        "UPDATE events SET notified_at = ?3 WHERE row IN (SELECT o.event FROM outbox AS o WHERE \(isOwn))",
-        values + [.date(now)])
+        "UPDATE events SET notified_at = ?2 WHERE row IN (SELECT value FROM json_each(?1))", [.text(rows), .date(now)])
+    } else {
+      try ToldStock.end(batch, in: transaction)
     }
-    try ToldStock.settle(isOwn, values, isUncertain: false, at: delivered ? now : nil, in: transaction)
-    try transaction.execute("DELETE FROM outbox AS o WHERE \(isOwn)", values)
+    try transaction.execute(
+      "DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", [.text(batch.channel), .text(batch.claim)])
   }
 
   /// Releases a batch that was not delivered, to be retried from `until` on.
@@ -190,32 +226,18 @@ enum OutboxRows {
   ///   - batch: the batch.
   ///   - until: the earliest date of the next attempt.
   ///   - isUncertain: whether it may have been delivered although no answer came.
-  ///   - now: the date.
+  ///   - isDivided: whether it is retried in two halves, since the server refuses it for good.
   ///   - transaction: the transaction.
   static func giveBack(
-    _ batch: Batch, until: Date, isUncertain: Bool, at now: Date, in transaction: SQLiteTransaction
+    _ batch: Batch, until: Date, isUncertain: Bool, isDivided: Bool = false, in transaction: SQLiteTransaction
   ) throws {
-    let values: [SQLiteValue] = [.text(batch.channel), .text(batch.claim)]
-    if isUncertain {
-      try ToldStock.settle(
-        "o.channel = ?1 AND o.claim = ?2", values, isUncertain: true, at: now, in: transaction)
-    }
+    if !isUncertain { try ToldStock.end(batch, in: transaction) }
+    let most: Int64? = isDivided ? Int64((batch.events.count + 1) / 2) : nil
     try transaction.execute(
       """
-      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - ?4
-      WHERE channel = ?1 AND claim = ?2
-      """, values + [.date(until), .flag(!isUncertain)])
-  }
-
-  /// Releases a batch that the server refused for good, to be retried in two halves.
-  static func divide(_ batch: Batch, until: Date, in transaction: SQLiteTransaction) throws {
-    try transaction.execute(
-      """
-      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - 1, most = ?4
+      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - ?4, most = coalesce(?5, most)
       WHERE channel = ?1 AND claim = ?2
       """,
-      [
-        .text(batch.channel), .text(batch.claim), .date(until), .integer(Int64((batch.events.count + 1) / 2)),
-      ])
+      [.text(batch.channel), .text(batch.claim), .date(until), .flag(!isUncertain), .optional(most)])
   }
 }

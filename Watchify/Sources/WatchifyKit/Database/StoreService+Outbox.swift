@@ -16,14 +16,17 @@ extension StoreService {
 
   /// Claims events for a channel, so that no other process delivers them.
   /// - Parameters:
-  ///   - only: the identifiers of the events; `nil` for all.
+  ///   - channel: the channel.
+  ///   - ids: the identifiers of the events; `nil` for all.
   ///   - ofAllStores: whether the events of all stores are claimed; otherwise those of one.
+  ///   - preferences: what is notified.
+  /// - Returns: The claimed events; `nil` if none are due. What is no longer true or wanted of them is not in the batch.
   func claimNews(
-    for channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false
+    for channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences
   ) async throws -> OutboxRows.Batch? {
     let now = now()
     return try await database.write {
-      try OutboxRows.claim(channel, only: ids, ofAllStores: ofAllStores, at: now, in: $0)
+      try OutboxRows.claim(channel, only: ids, ofAllStores: ofAllStores, preferences, at: now, in: $0)
     }
   }
 
@@ -49,14 +52,14 @@ extension StoreService {
     try await database.write { transaction in
       if error.isAboutMessage {
         let delay = retries.delay(after: 1, error)
-        try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction, delay: delay)
         let turn = batch.events.count > 1 ? now : now.addingTimeInterval(delay)
-        return try OutboxRows.divide(batch, until: turn, in: transaction)
+        try OutboxRows.giveBack(batch, until: turn, isUncertain: false, isDivided: true, in: transaction)
+        return try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction, delay: delay)
       }
       let turn = try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) {
         retries.delay(after: $0, error)
       }
-      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, at: now, in: transaction)
+      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, in: transaction)
     }
   }
 

@@ -52,7 +52,6 @@ struct SyncWriter: Sendable {
     var news = try judge(changes, rows, store, market, in: transaction) + changes.news
     if store.isClosed { news.insert(DetectedChange(type: .storeReopened), at: 0) }
     let events = try EventRows.insert(news, store: store, currency: currency, at: now, in: transaction)
-    try lose(changes, store.no, transaction)
     try OutboxRows.enqueue(events, store: store, preferences, at: now, in: transaction)
     try ValidatorRows.keep(reading.isComplete ? reading.validators : [], of: claimed, at: now, in: transaction)
     try MarketRows.remember(reading, changes, market: market, store: store.no, at: now, in: transaction)
@@ -81,15 +80,5 @@ struct SyncWriter: Sendable {
     let arrivals = Set(changes.news.compactMap { $0.type == .newProduct ? $0.productID : nil })
     var judge = WishJudge(store: store.no, market: market, rules: rules, at: now, in: transaction)
     return try judge.judge(changed: rows, arrivals: arrivals)
-  }
-
-  /// Withdraws undelivered events about variants that are no longer listed.
-  private func lose(_ changes: ChangeSet, _ store: Int64, _ transaction: SQLiteTransaction) throws {
-    let waiting = try WaitingNews(of: store, at: now, in: transaction)
-    for change in changes.products where change.product.missingReads == 0 {
-      for variant in change.product.variants where variant.missingReads >= rules.readsUntilRemoved {
-        try waiting.lose(variant.id, of: change.product.id)
-      }
-    }
   }
 }

@@ -197,7 +197,6 @@ struct WishJudge {
     try transaction.execute(
       "DELETE FROM wish_matches WHERE store = ?1 AND market = ?2 AND product = ?3 AND wish = ?4",
       [.integer(store), .text(market.text), .integer(product.row), .integer(wish.no)])
-    try WishRows.withdraw(wish, product: product.id, store: store, at: now, in: transaction)
   }
 
   private mutating func begin(_ index: Int, _ product: ProductFacts, _ match: WishFulfilment) throws {

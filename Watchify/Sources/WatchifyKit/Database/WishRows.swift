@@ -116,7 +116,7 @@ enum WishRows {
       try transaction.execute("DELETE FROM \(table) WHERE wish = ?1", [.integer(wish.no)])
     }
     try transaction.execute(
-      "DELETE FROM outbox WHERE claim IS NULL AND event IN (SELECT row FROM events WHERE wish = ?1)",
+      "DELETE FROM outbox WHERE event IN (SELECT row FROM events WHERE wish = ?1)",
       [.text(wish.id.uuidString)])
   }
 
@@ -148,18 +148,5 @@ enum WishRows {
     // A date in the future means that the clock was set back.
     guard let told, told <= now else { return .distantPast }
     return told.addingTimeInterval(3_600 * Double(min(24, max(0, preferences.stockQuietHours))))
-  }
-
-  /// Deletes undelivered news of a wish about a product that no longer fulfils it.
-  static func withdraw(
-    _ wish: WishRecord, product: Int64, store: Int64, at now: Date, in transaction: SQLiteTransaction
-  ) throws {
-    let rows = try transaction.query(
-      """
-      SELECT o.channel, o.event FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row
-      WHERE e.wish = ?1 AND e.store = ?2 AND e.product = ?3 AND \(OutboxRows.isFree(at: now))
-      """, [.text(wish.id.uuidString), .integer(store), .integer(product)]
-    ) { [.text($0.text(0)), .integer($0.integer(1))] as [SQLiteValue] }
-    for row in rows { try transaction.execute("DELETE FROM outbox WHERE channel = ?1 AND event = ?2", row) }
   }
 }

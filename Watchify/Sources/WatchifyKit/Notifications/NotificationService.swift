@@ -217,10 +217,10 @@ public final class NotificationService {
   ) async throws {
     let isDigest = channel.digest != nil
     while !Task.isCancelled,
-      let batch = try await service.claimNews(for: channel.name, only: ids, ofAllStores: isDigest)
+      let batch = try await service.claimNews(for: channel.name, only: ids, ofAllStores: isDigest, preferences)
     {
-      // Kinds of changes that were switched off in the meantime are not delivered.
-      guard let message = try await service.message(batch.events.filter(preferences.wants)) else {
+      // Nothing of it is true any more, or its kinds were switched off in the meantime.
+      guard let message = try await service.message(batch.events) else {
         try await service.finish(batch, delivered: false)
         continue
       }

@@ -59,13 +59,7 @@ import Testing
     #expect(waiting == 0)
     let (events, syncs, untold) = try await container.database.read { transaction in
       let counts = try transaction.query("SELECT count(*) FROM events GROUP BY at", []) { Int($0.integer(0)) }
-      // News that waits is replaced by newer news of the same price.
-      let untold = try transaction.query(
-        """
-        SELECT count(*) FROM events AS e WHERE notified_at IS NULL AND NOT EXISTS (
-          SELECT 1 FROM events AS n WHERE n.product = e.product AND n.variant = e.variant AND n.row > e.row)
-        """, []
-      ) { $0.integer(0) }
+      let untold = try transaction.query("SELECT count(*) FROM events WHERE notified_at IS NULL", []) { $0.integer(0) }
       return (counts.reduce(0, +), counts, untold[0])
     }
     try await container.close()

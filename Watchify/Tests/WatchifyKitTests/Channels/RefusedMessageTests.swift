@@ -75,8 +75,13 @@ private final class FilteringChannel: NotificationChannel {
       try await notifications.sendPending()
       #expect(channel.attempts.withLock { $0 } == ChannelRows.mostRefusals + 1)
       let state = try await service.channelState("desktop")
-      #expect(state.isFailing && state.nextAttempt != nil && state.waiting == 200)
-      for _ in 1...4 {
+      #expect(state.isFailing && state.waiting == 200)
+      for price in ["80", "70"] {
+        try await workshop.sync(id, (1...200).map { product($0, prices: [price]) })
+        try await notifications.sendPending()
+      }
+      #expect(channel.attempts.withLock { $0 } == ChannelRows.mostRefusals + 3, "one for each message with other news")
+      for _ in 1...2 {
         workshop.clock.turn(8 * 3_600)
         try await notifications.sendPending()
       }

@@ -19,7 +19,8 @@ import Testing
   private func mat(_ price: String) -> [ShopifyProduct] { [product(2, prices: [price])] }
 
   private func claim(_ workshop: Workshop) async throws -> OutboxRows.Batch {
-    try #require(try await workshop.service.claimNews(for: "desktop"))
+    let preferences = try await NotificationPreferences(from: workshop.container.settings)
+    return try #require(try await workshop.service.claimNews(for: "desktop", preferences))
   }
 
   /// Delivers all that is due after the quiet hours, and returns the texts.

@@ -96,12 +96,14 @@ public struct ChannelState: Hashable, Sendable {
   public var waiting = 0
   /// The number of events that were given up, and whose number the next message states.
   public var missed = 0
+  /// Whether the server refuses every message.
+  var isRefused = false
   /// The date of the next attempt of the message that states this number; `nil` if it does not wait.
   var missedTurn: Date?
 
   /// Creates the state of a channel that was never used.
   public init() {}
 
-  /// Whether the last delivery failed.
-  public var isFailing: Bool { failures > 0 }
+  /// Whether the last delivery failed, or the server refuses every message.
+  public var isFailing: Bool { failures > 0 || isRefused }
 }

@@ -90,8 +90,10 @@ struct NewsJudge {
   /// Returns the newest event about a subject, with the price that the readers know; `nil` if there is no news.
   private func newest(_ subject: NewsSubject, _ claimed: [Claimed]) throws -> (row: Int64, base: Price?)? {
     let last = try transaction.query(
-      "SELECT e.row, e.type, e.new_price, e.currency FROM events AS e WHERE \(subject.condition) ORDER BY e.row DESC LIMIT 1",
-      subject.values
+      """
+      SELECT e.row, e.type, e.new_price, e.currency FROM events AS e WHERE \(subject.condition)
+      ORDER BY e.row DESC LIMIT 1
+      """, subject.values
     ) {
       (
         row: $0.integer(0), type: ChangeType(code: $0.integer(1)), price: $0.optionalPrice(2),

@@ -8,10 +8,14 @@ import Foundation
 struct NewsJudge {
   private let channel: String
   private let preferences: NotificationPreferences
+  private let rules: DetectionRules
   private let transaction: SQLiteTransaction
 
-  init(_ channel: String, _ preferences: NotificationPreferences, in transaction: SQLiteTransaction) {
-    (self.channel, self.preferences, self.transaction) = (channel, preferences, transaction)
+  init(
+    _ channel: String, _ preferences: NotificationPreferences, _ rules: DetectionRules,
+    in transaction: SQLiteTransaction
+  ) {
+    (self.channel, self.preferences, self.rules, self.transaction) = (channel, preferences, rules, transaction)
   }
 
   /// A claimed event.
@@ -145,7 +149,7 @@ struct NewsJudge {
       """, Array(subject.values.prefix(3))
     ) { (isRemoved: $0.flag(0), missing: $0.optionalInteger(1) ?? 0) }.first
     guard let state else { return false }
-    return state.isRemoved || !isSoldOut && state.missing >= DetectionRules().readsUntilRemoved
+    return state.isRemoved || !isSoldOut && state.missing >= rules.readsUntilRemoved
   }
 
   /// Returns whether a wish still exists and is fulfilled. A new product is news once, and need not be recorded.

@@ -130,11 +130,12 @@ enum OutboxRows {
   ///   - ids: the events to claim, with others about the same; `nil` for all.
   ///   - ofAllStores: whether the events of all stores are claimed; otherwise those of one.
   ///   - preferences: what is notified.
+  ///   - rules: when a variant counts as removed.
   ///   - now: the date.
   ///   - transaction: the transaction.
   static func claim(
     _ channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences,
-    at now: Date, in transaction: SQLiteTransaction
+    _ rules: DetectionRules, at now: Date, in transaction: SQLiteTransaction
   ) throws -> Batch? {
     try purge(at: now, in: transaction)
     guard try ChannelRows.state(of: channel, at: now, in: transaction).nextAttempt == nil else { return nil }
@@ -163,7 +164,7 @@ enum OutboxRows {
         .optional(most),
       ])
     try extend(claim, of: channel, at: now, in: transaction)
-    let news = try NewsJudge(channel, preferences, in: transaction).news(of: claim, at: now)
+    let news = try NewsJudge(channel, preferences, rules, in: transaction).news(of: claim, at: now)
     return Batch(channel: channel, claim: claim, claimedAt: now, events: news.events, rows: news.rows)
   }
 

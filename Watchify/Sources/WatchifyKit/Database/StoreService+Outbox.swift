@@ -25,8 +25,9 @@ extension StoreService {
     for channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences
   ) async throws -> OutboxRows.Batch? {
     let now = now()
+    let rules = try await DetectionRules(from: modelContainer.settings)
     return try await database.write {
-      try OutboxRows.claim(channel, only: ids, ofAllStores: ofAllStores, preferences, at: now, in: $0)
+      try OutboxRows.claim(channel, only: ids, ofAllStores: ofAllStores, preferences, rules, at: now, in: $0)
     }
   }
 

@@ -169,39 +169,12 @@ import Testing
     #expect(store.pendingWrites.count == 0 && store.pendingWrites.bytes == 0 && store.pendingWrites.failure == nil)
     for key in keys { #expect(try await TypedStore(engine: engine.base).load(Int.self, for: key) == latest[key]) }
     var stored: [StoreKey: Int] = [:]
-    for commit in engine.committed.withLock({ $0 }) {
+    for commit in engine.committed.withLock({ $0.map(\.numbers) }) {
       for (key, number) in commit { #expect(number > stored[key] ?? -1, "an older value of \(key) came later") }
       stored.merge(commit) { $1 }
       for number in Set(commit.values) {
         #expect(batches[number].allSatisfy { stored[$0] ?? -1 >= number }, "a part of batch \(number) was committed")
       }
     }
-  }
-}
-
-/// An engine that refuses some keys, or is busy.
-private final class RefusingEngine: EngineDecorator {
-  let base: any StorageEngine = MemoryEngine()
-  let refused = Locked<Set<StoreKey>>([])
-  let isBusy = Locked(false)
-  let committed = Locked<[[StoreKey: Int]]>([])
-  private let namesKeys: Bool
-
-  init(namesKeys: Bool) { self.namesKeys = namesKeys }
-
-  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    await Task.yield()
-    if isBusy.withLock({ $0 }) { throw StorageError(.busy, "The store is locked.") }
-    let refused = refused.withLock { $0 }
-    if let key = batch.selection.keys.first(where: refused.contains) {
-      throw StorageError(.unsupported, "Not this key.", key: namesKeys ? key : nil)
-    }
-    let commit = try await base.commit(batch, from: origin)
-    var numbers: [StoreKey: Int] = [:]
-    for case .put(let key, let data, _) in batch.operations {
-      numbers[key] = Int(String(decoding: data, as: UTF8.self))
-    }
-    committed.withLock { $0.append(numbers) }
-    return commit
   }
 }

@@ -6,15 +6,17 @@ extension WriteBuffer {
   /// - Throws: the error of a commit, after which the writes that were not committed are still pending.
   func flush(_ keys: [StoreKey]? = nil) async throws {
     let (target, discards) = state.withLock { ($0.last, $0.discards.count) }
-    while let run = state.withLock({ $0.isDone(target, keys) ? nil : present(&$0) }) {
+    // What a run has tried is read with the run: another one may begin as soon as it ends.
+    while let (run, tried) = state.withLock({ state -> (Task<Void, any Error>, UInt64)? in
+      state.isDone(target, keys) ? nil : (present(&state), state.tried)
+    }) {
       do {
         try await run.value
       } catch {
-        let (isDone, hasMore, refusal) = state.withLock { state in
-          (state.isDone(target, keys), state.groups.contains { $0.first <= target }, state.refusal(of: keys))
-        }
-        // A run that began before the last of the writes has not tried them, if only others were refused.
-        guard isDone || hasMore && StoredError.storage(error).isAboutContent else { throw refusal ?? error }
+        let isRefusal = StoredError.storage(error).isAboutContent
+        if tried < target, isRefusal { continue }
+        let (isDone, refusal) = state.withLock { ($0.isDone(target, keys), $0.refusal(of: keys)) }
+        guard isDone else { throw (isRefusal ? refusal : nil) ?? error }
       }
     }
     // Writes that were given up meanwhile are not committed.
@@ -66,7 +68,7 @@ extension WriteBuffer {
       defer { state.isDue = false }
       // A store that is closed stays so: it accepts no further writes, and keeps these for `discard`.
       if error?.code == .closed { state.isClosed = true }
-      if isWhole, state.isDue, !state.groups.isEmpty {
+      if isWhole, state.isDue, !state.groups.isEmpty, state.waitingDiscards == 0 {
         _ = present(&state)
         return false
       }
@@ -88,8 +90,17 @@ extension WriteBuffer {
 
   /// Gives up the pending writes, after those that are being committed. Returns the keys of the others.
   func discard() async -> [StoreKey] {
-    _ = await state.withLock { $0.run }?.result
-    return state.withLock { $0.discard() }
+    state.withLock { $0.waitingDiscards += 1 }
+    while true {
+      let (run, given) = state.withLock { state -> (Task<Void, any Error>?, [StoreKey]) in
+        // Not beside a run, which tries the refused ones as well.
+        if let run = state.run { return (run, []) }
+        state.waitingDiscards -= 1
+        return (nil, state.discard())
+      }
+      guard let run else { return given }
+      _ = await run.result
+    }
   }
 
   /// Accepts no further write, and flushes. If that fails, writes are accepted again.

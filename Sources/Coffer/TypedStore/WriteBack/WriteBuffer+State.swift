@@ -15,11 +15,15 @@ extension WriteBuffer {
     var last: UInt64 = 0
     /// The number of the last write before which each was committed or given up.
     var done: UInt64 = 0
+    /// The number of the last write that the present run tries, or the last one has tried.
+    private(set) var tried: UInt64 = 0
     var run: Task<Void, any Error>?
     var failure: StorageError?
     var isScheduled = false
     /// Whether a window has ended during the present run, so that another one follows at once.
     var isDue = false
+    /// The number of calls that give up all writes once no run is under way.
+    var waitingDiscards = 0
     var isClosed = false
     /// The writes that were given up: those after `kept`, up to `through`.
     var discards: [(kept: UInt64, through: UInt64)] = []
@@ -68,6 +72,7 @@ extension WriteBuffer {
         unordered = groups.count
       }
       sealed = groups.count
+      tried = last
     }
 
     /// Returns the next group that the run commits.
@@ -103,6 +108,7 @@ extension WriteBuffer {
         var refused = groups[0].split(off: [unit])
         refused.refusal = error
         hold(refused)
+        guard !groups[0].isEmpty else { return removeFirst() }
         groups[0].refusals += 1
         // Where many are refused, the rest is not tried as a whole after each of them.
         guard groups[0].refusals > 3 else { return }
@@ -142,17 +148,21 @@ extension WriteBuffer {
 
     // MARK: What is done
 
-    /// Whether every write up to a number was committed or given up, or is held and has none of the keys.
+    /// Whether every write up to a number was committed or given up, or was refused and has none of the keys.
     func isDone(_ target: UInt64, _ keys: [StoreKey]?) -> Bool {
       if done >= target { return true }
       guard let keys else { return false }
-      return !groups.contains { $0.first <= target }
-        && !held.contains { group in group.first <= target && keys.contains(where: group.contains) }
+      // A run that tries the refused ones again has them among its groups.
+      return !(held + groups).contains { group in
+        group.first <= target && (group.refusal == nil || keys.contains(where: group.contains))
+      }
     }
 
-    /// The error for which a unit with one of the keys is held.
+    /// The error for which a unit with one of the keys was refused.
     func refusal(of keys: [StoreKey]?) -> StorageError? {
-      held.first { group in keys?.contains(where: group.contains) ?? true }?.refusal
+      (held + groups).first { group in
+        group.refusal != nil && keys?.contains(where: group.contains) ?? true
+      }?.refusal
     }
 
     private mutating func noteDone() {

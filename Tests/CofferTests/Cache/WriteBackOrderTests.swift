@@ -1,0 +1,119 @@
+import CofferLocks
+import CofferTesting
+import Foundation
+import Testing
+
+@testable import Coffer
+
+/// The order of pending writes, and what a flush promises, beside writes that are refused.
+@Suite(.timeLimit(.minutes(5))) struct WriteBackOrderTests {
+  private let engine = RefusingEngine()
+  private let clock = ManualClock()
+
+  private func store(_ engine: RefusingEngine? = nil, limit: Int = 8 << 20) -> TypedStore {
+    let policy = WriteBackPolicy(maximumPendingBytes: limit, scheduler: FlushScheduler(clock: clock))
+    return TypedStore(engine: engine ?? self.engine, writePolicy: .back(policy))
+  }
+
+  private func refuse(_ keys: StoreKey...) { engine.refused.withLock { $0 = Set(keys) } }
+
+  /// Windows end during each commit of a store that is slow and steadily written to.
+  @Test(arguments: [nil, ["good"], ["bad"]] as [[StoreKey]?])
+  func aFlushReturnsBesideARefusedKeyWhateverWindowsEnd(_ keys: [StoreKey]?) async throws {
+    let store = store()
+    let pending = try #require(store.pending)
+    refuse("bad")
+    for key in ["bad", "good"] as [StoreKey] { try await store.save(0, for: key) }
+    engine.beforeCommit { attempt in
+      guard attempt < 100 else { return }
+      try await store.save(attempt, for: StoreKey("k\(attempt)"))
+      pending.windowEnded()
+    }
+    let code = await codeThrown { try await pending.flush(keys) }
+    #expect(engine.attempts.withLock { $0 } < 20)
+    #expect(code == (keys == ["good"] ? nil : .unsupported))
+    #expect(try await TypedStore(engine: engine).load(Int.self, for: "good") == 0)
+    engine.beforeCommit(nil)
+    _ = await store.discardPendingWrites()
+  }
+
+  @Test func aFlushTriesAValueThatReplacesARefusedOneDuringARun() async throws {
+    let store = store()
+    let (isRefused, mayGoOn) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    refuse("bad")
+    for (number, key) in (["bad", "good"] as [StoreKey]).enumerated() { try await store.save(number, for: key) }
+    engine.beforeCommit { attempt in
+      guard attempt == 2 else { return }
+      isRefused.continuation.yield()
+      for await _ in mayGoOn.stream { break }
+    }
+    let first = Task { try await store.flush() }
+    for await _ in isRefused.stream { break }
+    refuse()
+    try await store.save(5, for: "bad")
+    let second = Task { try await store.flush() }
+    // Once the second flush waits for the run of the first, which cannot be seen from here.
+    for _ in 0..<100 { await Task.yield() }
+    mayGoOn.continuation.yield()
+    #expect(await codeThrown { try await first.value } == .unsupported)
+    try await second.value
+    #expect(try await TypedStore(engine: engine).load(Int.self, for: "bad") == 5)
+  }
+
+  @Test func aWriteAfterAFailureDoesNotJoinARefusedOne() async throws {
+    let store = store()
+    refuse("bad")
+    try await store.save(0, for: "bad")
+    #expect(await codeThrown { try await store.flush() } == .unsupported)
+    engine.isBusy.withLock { $0 = true }
+    #expect(await codeThrown { try await store.flush() } == .busy)
+    engine.isBusy.withLock { $0 = false }
+    try await store.save(1, for: "good")
+    #expect(await codeThrown { try await store.flush() } == .unsupported)
+    #expect(engine.keys == [["good"]] && store.pendingWrites.count == 1)
+    refuse()
+    try await store.flush()
+    #expect(engine.keys == [["good"], ["bad"]] && store.pendingWrites.bytes == 0)
+  }
+
+  @Test func aFlushAfterADiscardDuringARunCommitsWhatIsSavedLater() async throws {
+    var state = WriteBuffer.State()
+    func add(_ key: StoreKey) {
+      state.add(WriteBatch([.put(key, Data("1".utf8), ValueAttributes())]), [(key, nil)], limit: 100)
+    }
+    add("bad")
+    state.seal()
+    #expect(state.nextSealed()?.items.map(\.key) == ["bad"])
+    state.divideFirst(StorageError(.unsupported, "Not this.", key: "bad"))
+    #expect(state.discard() == ["bad"])
+    #expect(state.done == 1 && state.isDone(1, nil) && state.nextSealed() == nil)
+    add("good")
+    #expect(!state.isDone(2, nil))
+  }
+
+  @Test func aDiscardWaitsForTheRunsThatBeginMeanwhile() async throws {
+    let store = store()
+    let pending = try #require(store.pending)
+    refuse("bad")
+    for key in ["bad", "good"] as [StoreKey] { try await store.save(0, for: key) }
+    let (isRunning, mayGoOn) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    engine.beforeCommit { attempt in
+      if attempt == 1 {
+        isRunning.continuation.yield()
+        for await _ in mayGoOn.stream { break }
+      }
+      guard attempt < 100 else { return }
+      try await store.save(attempt, for: StoreKey("k\(attempt)"))
+      pending.windowEnded()
+    }
+    pending.windowEnded()
+    for await _ in isRunning.stream { break }
+    let discard = Task { await store.discardPendingWrites() }
+    for _ in 0..<100 { await Task.yield() }
+    mayGoOn.continuation.yield()
+    #expect(await discard.value.contains("bad"))
+    #expect(engine.attempts.withLock { $0 } < 20)
+    #expect(store.pendingWrites.failure == nil || store.pendingWrites.failure?.key != "bad")
+    engine.beforeCommit(nil)
+  }
+}

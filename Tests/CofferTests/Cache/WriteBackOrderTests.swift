@@ -60,6 +60,18 @@ import Testing
     #expect(try await TypedStore(engine: engine).load(Int.self, for: "bad") == 5)
   }
 
+  @Test func aWriteThatReplacesARefusedOneDoesNotOvertakeEarlierOnes() async throws {
+    let store = store()
+    refuse("pointer")
+    try await store.save(0, for: "pointer")
+    #expect(await codeThrown { try await store.flush() } == .unsupported)
+    try await store.save(1, for: "data")
+    try await store.save(1, for: "pointer")
+    refuse()
+    try await store.flush()
+    #expect(engine.keys == [["data"], ["pointer"]])
+  }
+
   @Test func aWriteAfterAFailureDoesNotJoinARefusedOne() async throws {
     let store = store()
     refuse("bad")
@@ -74,6 +86,21 @@ import Testing
     refuse()
     try await store.flush()
     #expect(engine.keys == [["good"], ["bad"]] && store.pendingWrites.bytes == 0)
+  }
+
+  @Test func aGroupIsDividedInTheOrderOfItsLastWrites() async throws {
+    let engine = RefusingEngine(namesKeys: false)
+    let store = store(engine)
+    engine.refused.withLock { $0 = ["bad"] }
+    try await store.save(0, for: "pointer")
+    try await store.save(1, for: "x")
+    try await store.save(1, for: "data")
+    try await store.save(1, for: "pointer")
+    try await store.save(0, for: "bad")
+    #expect(await codeThrown { try await store.flush() } == .unsupported)
+    let keys = engine.keys
+    let (data, pointer) = (keys.firstIndex { $0.contains("data") }, keys.firstIndex { $0.contains("pointer") })
+    #expect(try #require(data) <= #require(pointer), "\(keys)")
   }
 
   @Test func aFlushAfterADiscardDuringARunCommitsWhatIsSavedLater() async throws {

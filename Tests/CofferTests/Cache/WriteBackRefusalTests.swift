@@ -168,8 +168,11 @@ import Testing
     try await store.flush()
     #expect(store.pendingWrites.count == 0 && store.pendingWrites.bytes == 0 && store.pendingWrites.failure == nil)
     for key in keys { #expect(try await TypedStore(engine: engine.base).load(Int.self, for: key) == latest[key]) }
-    var stored: [StoreKey: Int] = [:]
-    for commit in engine.committed.withLock({ $0.map(\.numbers) }) {
+    var (stored, newest) = ([StoreKey: Int](), -1)
+    for (commit, wasRefused) in engine.committed.withLock({ $0.map { ($0.numbers, $0.wasRefused) } }) {
+      let last = commit.values.max() ?? -1
+      #expect(wasRefused || last > newest, "\(commit) was saved before \(newest), and committed after it")
+      newest = max(newest, last)
       for (key, number) in commit { #expect(number > stored[key] ?? -1, "an older value of \(key) came later") }
       stored.merge(commit) { $1 }
       for number in Set(commit.values) {

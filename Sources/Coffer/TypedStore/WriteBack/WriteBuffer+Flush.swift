@@ -62,8 +62,7 @@ extension WriteBuffer {
   /// - Parameter isWhole: whether every group was committed or refused.
   private func endRun(_ error: StorageError?, isWhole: Bool) {
     let needsWindow = state.withLock { state in
-      state.sealed = 0
-      state.run = nil
+      state.unseal()
       state.failure = error
       defer { state.isDue = false }
       // A store that is closed stays so: it accepts no further writes, and keeps these for `discard`.

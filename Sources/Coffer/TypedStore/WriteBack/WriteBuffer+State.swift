@@ -5,7 +5,7 @@ extension WriteBuffer {
     /// The number of groups, from the first, that the present run commits.
     var sealed = 0
     /// Units whose content was refused, without common keys. Later writes of their keys join them, and the next run
-    /// tries them again, before all others.
+    /// tries them again, after all others.
     var held: [WriteGroup] = []
     /// The number of groups, from the first, whose first writes may be earlier than those of the groups before them.
     private var unordered = 0
@@ -67,7 +67,8 @@ extension WriteBuffer {
           count = groups.reduce(0) { $0 + $1.items.count }
           for position in groups.indices { holdDependents(at: position) }
         } while groups.reduce(0) { $0 + $1.items.count } != count
-        groups = held + groups.filter { !$0.isEmpty }
+        // The refused ones last: newer writes that joined them do not overtake those of other keys.
+        groups = groups.filter { !$0.isEmpty } + held
         held = []
         unordered = groups.count
       }
@@ -120,6 +121,15 @@ extension WriteBuffer {
       groups.insert(half, at: 1)
       sealed += 1
       unordered = max(unordered, 1) + 1
+    }
+
+    /// Ends a run. The refused units that it has not tried are held again, so that no other writes join their groups.
+    mutating func unseal() {
+      sealed = 0
+      run = nil
+      let refused = groups.filter { $0.refusal != nil }
+      groups.removeAll { $0.refusal != nil }
+      for unit in refused { hold(unit) }
     }
 
     // MARK: Refused units

@@ -71,10 +71,10 @@ struct WriteGroup: Sendable {
 
   // MARK: Units
 
-  /// The units, in the order of their items.
+  /// The units, in the order of their last writes.
   var units: [UInt64] {
-    var seen: Set<UInt64> = []
-    return items.map(\.unit).filter { seen.insert($0).inserted }
+    let last = Dictionary(items.map { ($0.unit, $0.last) }, uniquingKeysWith: max)
+    return last.sorted { $0.value < $1.value }.map(\.key)
   }
 
   /// The unit of a key, or `nil` if the group does not have it.

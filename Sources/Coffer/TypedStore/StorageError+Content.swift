@@ -1,9 +1,10 @@
 extension StorageError {
-  /// Whether a commit was refused for what it contains, so that another one may succeed. A store that cannot be written
-  /// now, or whose commit may have been applied, refuses every commit.
+  /// Whether a commit was refused for what it contains, so that another one may succeed.
+  ///
+  /// A key is no evidence: engines add it to whatever fails while its value is stored, such as a lack of descriptors.
   var isAboutContent: Bool {
     let ofContent: [Code] = [.valueTooLarge, .encodingFailed, .decodingFailed, .unsupported, .invalidKey, .newerFormat]
-    let ofStore: [Code] = [.closed, .busy, .diskFull, .readOnly, .unavailable, .outcomeUnknown, .unfinished]
-    return ofContent.contains(code) || (key != nil && !ofStore.contains(code))
+    // A directory, link or pipe has the name of the file of a value.
+    return ofContent.contains(code) || (code == .notAStore && key != nil)
   }
 }

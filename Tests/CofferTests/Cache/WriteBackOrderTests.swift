@@ -60,6 +60,21 @@ import Testing
     #expect(try await TypedStore(engine: engine).load(Int.self, for: "bad") == 5)
   }
 
+  /// Engines add the key to whatever fails while its value is stored: too many open files, a failing device.
+  @Test(arguments: [.inputOutput, .permissionDenied, .damaged, .notFound, .busy] as [StorageError.Code])
+  func nothingOvertakesAWriteThatFailsForTheWholeStore(_ code: StorageError.Code) async throws {
+    let store = store()
+    engine.beforeCommit { attempt in
+      if attempt == 1 { throw StorageError(code, "The process has too many files open.", key: "data") }
+    }
+    try await store.save(1, for: "data")
+    try await store.save(1, for: "pointer", transaction: TransactionID())
+    let error = await #expect(throws: StorageError.self) { try await store.flush() }
+    #expect(error?.code == code && engine.keys == [])
+    try await store.flush()
+    #expect(engine.keys == [["data"], ["pointer"]])
+  }
+
   @Test func aWriteThatReplacesARefusedOneDoesNotOvertakeEarlierOnes() async throws {
     let store = store()
     refuse("pointer")

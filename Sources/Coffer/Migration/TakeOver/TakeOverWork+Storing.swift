@@ -166,5 +166,5 @@ extension TakeOverWork {
 
 extension StorageError {
   /// Whether a commit of a take-over was refused for one of its values.
-  var isAboutTakenValue: Bool { isAboutContent && key != nil && code != .preconditionFailed }
+  var isAboutTakenValue: Bool { isAboutContent && key != nil }
 }

@@ -118,19 +118,16 @@ import Testing
     #expect(try #require(data) <= #require(pointer), "\(keys)")
   }
 
-  @Test func aFlushAfterADiscardDuringARunCommitsWhatIsSavedLater() async throws {
+  @Test func noEmptyGroupIsLeftWhereAllOfItIsRefused() async throws {
     var state = WriteBuffer.State()
-    func add(_ key: StoreKey) {
-      state.add(WriteBatch([.put(key, Data("1".utf8), ValueAttributes())]), [(key, nil)], limit: 100)
-    }
-    add("bad")
+    state.add(WriteBatch([.put("bad", Data("1".utf8), ValueAttributes())]), [("bad", nil)], limit: 100)
     state.seal()
     #expect(state.nextSealed()?.items.map(\.key) == ["bad"])
     state.divideFirst(StorageError(.unsupported, "Not this.", key: "bad"))
-    #expect(state.discard() == ["bad"])
-    #expect(state.done == 1 && state.isDone(1, nil) && state.nextSealed() == nil)
-    add("good")
-    #expect(!state.isDone(2, nil))
+    #expect(state.groups.isEmpty && state.sealed == 0 && state.bytes == 4)
+    state.unseal()
+    #expect(!state.isDone(1, nil) && state.discard() == ["bad"])
+    #expect(state.isDone(1, nil) && !state.isDone(2, nil) && state.bytes == 0)
   }
 
   @Test func aDiscardWaitsForTheRunsThatBeginMeanwhile() async throws {
@@ -157,5 +154,52 @@ import Testing
     #expect(engine.attempts.withLock { $0 } < 20)
     #expect(store.pendingWrites.failure == nil || store.pendingWrites.failure?.key != "bad")
     engine.beforeCommit(nil)
+  }
+
+  @Test func aFlushIsWholeIfOnlyOtherWritesAreDiscarded() {
+    var state = WriteBuffer.State()
+    func add(_ key: StoreKey) {
+      let batch = WriteBatch([.put(key, Data("1".utf8), ValueAttributes())], transaction: TransactionID())
+      state.add(batch, [(key, nil)], limit: 100)
+    }
+    add("a")
+    let before = state.beginFlush(nil)
+    add("b")
+    let flushes = ([["a"], ["b"], nil] as [[StoreKey]?]).map { state.beginFlush($0) }
+    state.seal()
+    #expect(state.nextSealed()?.items.map(\.key) == ["a"])
+    state.finishFirst()
+    state.unseal()
+    #expect(state.discard() == ["b"])
+    #expect(state.endFlush(before.number) && flushes.map { state.endFlush($0.number) } == [true, false, false])
+  }
+
+  @Test func refusedValuesBeyondTheLimitLeaveTheStoreUsable() async throws {
+    let store = store(limit: 100)
+    let value = String(repeating: "x", count: 90)
+    refuse("bad1", "bad2", "bad3")
+    for key in ["bad1", "bad2"] as [StoreKey] {
+      try await store.save(value, for: key)
+      #expect(await codeThrown { try await store.flush() } == .unsupported)
+    }
+    #expect(store.pendingWrites.bytes == 188)
+    try await store.save(value, for: "good")
+    #expect(engine.keys == [["good"]] && store.pendingWrites.bytes == 188, "it was committed at once")
+    #expect(await codeThrown { try await store.save(value, for: "bad3") } == .unsupported)
+    #expect(await codeThrown { try await store.save(value + "y", for: "bad1") } == .unsupported)
+    #expect(try await store.load(String.self, for: "bad1") == value && store.pendingWrites.count == 2)
+    // What may repair them is accepted, and then there is room again.
+    try await store.save("x", for: "bad1")
+    #expect(store.pendingWrites.bytes == 99)
+    try await store.delete("bad2")
+    try await store.save(value, for: "good")
+    #expect(engine.keys == [["good"]] && store.pendingWrites.bytes == 103)
+    refuse()
+    try await store.flush()
+    #expect(store.pendingWrites.count == 0 && store.pendingWrites.bytes == 0)
+    // A value beyond the limit that is refused is not pending.
+    refuse("bad1")
+    #expect(await codeThrown { try await store.save(value + value, for: "bad1") } == .unsupported)
+    #expect(try await store.load(String.self, for: "bad1") == "x" && store.pendingWrites.count == 0)
   }
 }

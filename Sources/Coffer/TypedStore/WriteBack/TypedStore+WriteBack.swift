@@ -9,13 +9,10 @@ extension TypedStore {
       return
     }
     // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
-    if isThrough || engine.isReadOnly || mustBeCommitted(batch) {
-      let selection = batch.selection
-      try await pending.flush(selection.isEverything || !selection.prefixes.isEmpty ? nil : selection.keys)
-      try await commit(batch, written)
-    } else {
-      try await pending.write(batch, written)
-    }
+    if !isThrough, !engine.isReadOnly, !mustBeCommitted(batch), try await pending.write(batch, written) { return }
+    let selection = batch.selection
+    try await pending.flush(selection.isEverything || !selection.prefixes.isEmpty ? nil : selection.keys)
+    try await commit(batch, written)
   }
 
   /// Whether a batch cannot be pending: the user is asked for one of its values, a value has versions, so that one of

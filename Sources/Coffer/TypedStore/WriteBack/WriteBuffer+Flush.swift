@@ -5,7 +5,22 @@ extension WriteBuffer {
   /// - Parameter keys: the keys that the caller depends on; `nil` for all. A refused write of others is no error.
   /// - Throws: the error of a commit, after which the writes that were not committed are still pending.
   func flush(_ keys: [StoreKey]? = nil) async throws {
-    let (target, discards) = state.withLock { ($0.last, $0.discards.count) }
+    let (number, target) = state.withLock { $0.beginFlush(keys) }
+    do {
+      try await wait(for: target, keys)
+    } catch {
+      _ = state.withLock { $0.endFlush(number) }
+      throw error
+    }
+    // Writes that were given up meanwhile are not committed.
+    guard state.withLock({ $0.endFlush(number) }) else {
+      throw StorageError(
+        .unfinished, "Pending writes were discarded while they were flushed.",
+        advice: "Those that were committed before stay; save the others again if they are needed.", location: location)
+    }
+  }
+
+  private func wait(for target: UInt64, _ keys: [StoreKey]?) async throws {
     // What a run has tried is read with the run: another one may begin as soon as it ends.
     while let (run, tried) = state.withLock({ state -> (Task<Void, any Error>, UInt64)? in
       state.isDone(target, keys) ? nil : (present(&state), state.tried)
@@ -18,13 +33,6 @@ extension WriteBuffer {
         let (isDone, refusal) = state.withLock { ($0.isDone(target, keys), $0.refusal(of: keys)) }
         guard isDone else { throw (isRefusal ? refusal : nil) ?? error }
       }
-    }
-    // Writes that were given up meanwhile are not committed.
-    let isWhole = state.withLock { $0.discards.dropFirst(discards).allSatisfy { $0.kept >= target } }
-    guard isWhole else {
-      throw StorageError(
-        .unfinished, "Pending writes were discarded while they were flushed.",
-        advice: "Those that were committed before stay; save the others again if they are needed.", location: location)
     }
   }
 

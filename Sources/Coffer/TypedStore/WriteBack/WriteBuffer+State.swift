@@ -4,13 +4,15 @@ extension WriteBuffer {
     var groups: [WriteGroup] = []
     /// The number of groups, from the first, that the present run commits.
     var sealed = 0
-    /// Units whose content was refused, without common keys. Later writes of their keys join them, and the next run
-    /// tries them again, after all others.
-    var held: [WriteGroup] = []
+    /// What was refused. Later writes of its keys join it, and the next run tries it again, after all others.
+    private(set) var held = HeldUnits()
     /// The number of groups, from the first, whose first writes may be earlier than those of the groups before them.
     private var unordered = 0
     var values: [StoreKey: Value] = [:]
-    var bytes = 0
+    /// The bytes of the groups whose content was not refused.
+    private(set) var used = 0
+    /// The bytes of the refused ones that the present run tries again.
+    private var retried = 0
     /// The number of the last write.
     var last: UInt64 = 0
     /// The number of the last write before which each was committed or given up.
@@ -25,11 +27,14 @@ extension WriteBuffer {
     /// The number of calls that give up all writes once no run is under way.
     var waitingDiscards = 0
     var isClosed = false
-    /// The writes that were given up: those after `kept`, up to `through`.
-    var discards: [(kept: UInt64, through: UInt64)] = []
+    /// The calls that flush.
+    private var flushes: [UInt64: Flush] = [:]
+    private var nextFlush: UInt64 = 0
 
     var isEmpty: Bool { groups.isEmpty && held.isEmpty }
-    var heldBytes: Int { held.reduce(0) { $0 + $1.bytes } }
+    /// The bytes of what was refused.
+    var refused: Int { held.bytes + retried }
+    var bytes: Int { used + refused }
 
     /// Adds a batch to the units with the same keys that were refused, or to the last group.
     /// - Parameter limit: the number of keys from which a group takes no further batch; 0 for none.
@@ -40,10 +45,10 @@ extension WriteBuffer {
         if case .put(_, let data, let attributes) = operation { encoded = EncodedValue(data, attributes) }
         values[item.key] = Value(encoded: encoded, box: item.box, number: last)
       }
-      if written.contains(where: { isHeld($0.key) }) {
+      if !held.isEmpty, written.contains(where: { held.contains($0.key) }) {
         var group = WriteGroup(transaction: batch.transaction, durability: batch.durability)
         group.add(batch, written, number: last)
-        return hold(group)
+        return held.hold(group)
       }
       let isOpen = groups.count > sealed
       if !isOpen || groups[groups.count - 1].transaction != batch.transaction
@@ -53,7 +58,7 @@ extension WriteBuffer {
       }
       let before = groups[groups.count - 1].bytes
       groups[groups.count - 1].add(batch, written, number: last)
-      bytes += groups[groups.count - 1].bytes - before
+      used += groups[groups.count - 1].bytes - before
     }
 
     // MARK: A run
@@ -68,8 +73,9 @@ extension WriteBuffer {
           for position in groups.indices { holdDependents(at: position) }
         } while groups.reduce(0) { $0 + $1.items.count } != count
         // The refused ones last: newer writes that joined them do not overtake those of other keys.
-        groups = groups.filter { !$0.isEmpty } + held
-        held = []
+        groups = groups.filter { !$0.isEmpty } + held.all
+        retried = held.bytes
+        held.removeAll()
         unordered = groups.count
       }
       sealed = groups.count
@@ -90,8 +96,10 @@ extension WriteBuffer {
     mutating func finishFirst() {
       let group = groups[0]
       removeFirst()
-      bytes -= group.bytes
-      forget([group])
+      uncount(group)
+      for item in group.items where values[item.key].map({ $0.number <= item.last }) ?? false {
+        values[item.key] = nil
+      }
       noteDone()
     }
 
@@ -107,8 +115,9 @@ extension WriteBuffer {
       let units = groups[0].units
       if let unit = units.count == 1 ? units[0] : error.key.flatMap({ groups[0].unit(of: $0) }) {
         var refused = groups[0].split(off: [unit])
+        uncount(refused)
         refused.refusal = error
-        hold(refused)
+        held.hold(refused)
         guard !groups[0].isEmpty else { return removeFirst() }
         groups[0].refusals += 1
         // Where many are refused, the rest is not tried as a whole after each of them.
@@ -127,33 +136,24 @@ extension WriteBuffer {
     mutating func unseal() {
       sealed = 0
       run = nil
-      let refused = groups.filter { $0.refusal != nil }
+      guard retried > 0 else { return }
+      for unit in groups where unit.refusal != nil { held.hold(unit) }
       groups.removeAll { $0.refusal != nil }
-      for unit in refused { hold(unit) }
-    }
-
-    // MARK: Refused units
-
-    func isHeld(_ key: StoreKey) -> Bool { held.contains { $0.contains(key) } }
-
-    /// Holds a unit, together with the held ones that have one of its keys.
-    private mutating func hold(_ unit: WriteGroup) {
-      var whole = unit
-      held.removeAll { other in
-        guard other.shares(with: unit) else { return false }
-        whole.join(other)
-        whole.refusal = whole.refusal ?? other.refusal
-        return true
-      }
-      held.append(whole)
-      bytes = groups.reduce(0) { $0 + $1.bytes } + heldBytes
+      retried = 0
     }
 
     /// Holds the units of a group that have a key of a held one, whose order they must keep.
     private mutating func holdDependents(at position: Int) {
       guard !held.isEmpty else { return }
-      let units = Set(groups[position].items.filter { isHeld($0.key) }.map(\.unit))
-      for unit in units { hold(groups[position].split(off: [unit])) }
+      let units = Set(groups[position].items.filter { held.contains($0.key) }.map(\.unit))
+      guard !units.isEmpty else { return }
+      let dependents = groups[position].split(off: units)
+      uncount(dependents)
+      for unit in dependents.separated { held.hold(unit) }
+    }
+
+    private mutating func uncount(_ group: WriteGroup) {
+      if group.refusal == nil { used -= group.bytes } else { retried -= group.bytes }
     }
 
     // MARK: What is done
@@ -163,42 +163,56 @@ extension WriteBuffer {
       if done >= target { return true }
       guard let keys else { return false }
       // A run that tries the refused ones again has them among its groups.
-      return !(held + groups).contains { group in
+      let isPending = groups.contains { group in
         group.first <= target && (group.refusal == nil || keys.contains(where: group.contains))
       }
+      return !isPending && !keys.contains { key in held.unit(of: key).map { $0.first <= target } ?? false }
     }
 
     /// The error for which a unit with one of the keys was refused.
     func refusal(of keys: [StoreKey]?) -> StorageError? {
-      (held + groups).first { group in
-        group.refusal != nil && keys?.contains(where: group.contains) ?? true
-      }?.refusal
+      let units = keys.map { $0.compactMap(held.unit) } ?? held.all
+      return units.first?.refusal
+        ?? groups.first { group in group.refusal != nil && keys?.contains(where: group.contains) ?? true }?.refusal
     }
 
     private mutating func noteDone() {
-      let first = (held.map(\.first) + groups.prefix(unordered + 1).map(\.first)).min()
+      let first = (groups.prefix(unordered + 1).map(\.first) + [held.first].compactMap(\.self)).min()
       done = first.map { $0 - 1 } ?? last
     }
 
-    private mutating func forget(_ groups: [WriteGroup]) {
-      for item in groups.lazy.flatMap(\.items) where values[item.key].map({ $0.number <= item.last }) ?? false {
-        values[item.key] = nil
-      }
+    // MARK: Flushes and discards
+
+    private struct Flush {
+      let target: UInt64
+      let keys: [StoreKey]?
+      var isWhole = true
     }
 
-    /// Removes all groups that no run commits, and returns their keys.
+    /// Notes that a call waits for the writes so far.
+    mutating func beginFlush(_ keys: [StoreKey]?) -> (number: UInt64, target: UInt64) {
+      nextFlush += 1
+      flushes[nextFlush] = Flush(target: last, keys: keys)
+      return (nextFlush, last)
+    }
+
+    /// Returns whether none of the writes was given up for which the call has waited.
+    mutating func endFlush(_ number: UInt64) -> Bool { flushes.removeValue(forKey: number)?.isWhole ?? true }
+
+    /// Gives up all writes, while no run is under way. Returns their keys.
     mutating func discard() -> [StoreKey] {
-      let given = held + groups[sealed...]
-      guard let first = given.map(\.first).min() else { return [] }
-      groups.removeSubrange(sealed...)
-      held = []
-      unordered = min(unordered, groups.count)
-      bytes = groups.reduce(0) { $0 + $1.bytes }
-      forget(given)
-      discards.append((first - 1, last))
-      noteDone()
-      failure = nil
-      return Set(given.flatMap { $0.items.map(\.key) }).sorted()
+      for item in (groups + held.all).flatMap(\.items) {
+        for (number, flush) in flushes where item.first <= flush.target && flush.keys?.contains(item.key) ?? true {
+          flushes[number]?.isWhole = false
+        }
+      }
+      let keys = values.keys.sorted()
+      (groups, unordered, used) = ([], 0, 0)
+      held.removeAll()
+      values = [:]
+      done = last
+      if !keys.isEmpty { failure = nil }
+      return keys
     }
   }
 }

@@ -62,40 +62,49 @@ final class WriteBuffer: Sendable {
   /// Whether there are writes that are not committed.
   var hasPendingWrites: Bool { state.withLock { !$0.isEmpty } }
 
-  /// Accepts a batch without preconditions, after a flush if there is no room for it. A batch that is larger than the
-  /// limit is flushed before this returns.
-  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws {
+  private enum Acceptance { case pending, afterFlush, refused }
+
+  /// Accepts a batch without preconditions, after a flush if there is no room for it.
+  /// - Returns: `false` if the caller has to commit it: it is larger than the limit, or refused values take the room.
+  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws -> Bool {
     try Task.checkCancellation()
     // What no commit can accept must not block the writes after it.
     try batch.check(capabilities, location: location)
     let size = batch.pendingSize
-    while try !add(batch, written, size) {
-      do { try await flush() } catch {
-        // What the store has refused may not have taken the room.
-        guard try add(batch, written, size) else { throw error }
-        break
+    while true {
+      switch try add(batch, written, size) {
+      case .pending: return true
+      case .refused: return false
+      case .afterFlush: try await flush([])
       }
     }
-    if size > policy.maximumPendingBytes { try await flush(written.map(\.key)) }
   }
 
-  /// Adds a batch; returns `false` if there is no room.
   private func add(
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ size: Int
-  ) throws -> Bool {
-    let (isAdded, isFirst) = try state.withLock { state in
+  ) throws -> Acceptance {
+    let (result, isFirst) = try state.withLock { state -> (Acceptance, Bool) in
       guard !state.isClosed else { throw closed }
-      let held = state.heldBytes
-      let used = state.bytes - held
-      guard held <= policy.maximumPendingBytes, used == 0 || used + size <= policy.maximumPendingBytes else {
-        return (false, false)
-      }
+      let result = acceptance(of: batch, written, size, in: state)
+      guard result == .pending else { return (result, false) }
       state.add(batch, written, limit: capabilities.contains(.atomicBatches) ? Self.groupSize : 0)
       defer { state.isScheduled = true }
-      return (true, !state.isScheduled)
+      return (.pending, !state.isScheduled)
     }
     if isFirst { policy.scheduler.schedule(self, after: policy.window) }
-    return isAdded
+    return result
+  }
+
+  private func acceptance(
+    of batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ size: Int, in state: borrowing State
+  ) -> Acceptance {
+    let limit = policy.maximumPendingBytes
+    // A smaller value or a removal may be what the store accepts.
+    if let growth = state.held.growth(by: batch, written) {
+      return growth <= 0 || state.refused + growth <= limit ? .pending : .refused
+    }
+    guard size <= limit, state.refused <= limit else { return .refused }
+    return state.used == 0 || state.used + size <= limit ? .pending : .afterFlush
   }
 
   private var closed: StorageError {

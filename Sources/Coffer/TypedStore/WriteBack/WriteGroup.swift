@@ -37,6 +37,7 @@ struct WriteGroup: Sendable {
   var written: [(key: StoreKey, box: (any AnyBox)?)] { items.map { ($0.key, $0.box) } }
 
   func contains(_ key: StoreKey) -> Bool { index[key] != nil }
+  func size(of key: StoreKey) -> Int { index[key].map { items[$0].operation.pendingSize } ?? 0 }
 
   /// Adds a batch. A later write of a key replaces an earlier one.
   mutating func add(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], number: UInt64) {
@@ -83,8 +84,9 @@ struct WriteGroup: Sendable {
   /// Removes units, and returns them as a group of their own.
   mutating func split(off units: Set<UInt64>) -> WriteGroup {
     var rest = WriteGroup(transaction: transaction, durability: durability)
-    rest.refusals = refusals
+    (rest.refusals, rest.refusal) = (refusals, refusal)
     var taken = WriteGroup(transaction: transaction, durability: durability)
+    taken.refusal = refusal
     for item in items {
       if units.contains(item.unit) { taken.insert(item) } else { rest.insert(item) }
     }
@@ -92,7 +94,13 @@ struct WriteGroup: Sendable {
     return taken
   }
 
-  func shares(with other: WriteGroup) -> Bool { items.contains { other.contains($0.key) } }
+  /// Each unit as a group of its own.
+  var separated: [WriteGroup] {
+    let empty = WriteGroup(transaction: transaction, durability: durability)
+    var groups: [UInt64: WriteGroup] = [:]
+    for item in items { groups[item.unit, default: empty].insert(item) }
+    return Array(groups.values)
+  }
 
   /// Adds another group to the only unit of this one. The newer of two writes of a key stays, and the transaction of
   /// the newer group.

@@ -11,6 +11,8 @@ public actor ClientPersistence: PersistenceCapability {
   public nonisolated let prefix: String
   /// What the client last loaded or saved. A value that another process has changed since is not written again.
   private var known: [StoreKey: EncodedValue?] = [:]
+  /// The keys that the store did not have when they were last loaded or saved.
+  private var absent: Set<StoreKey> = []
 
   init(store: TypedStore, prefix: String) {
     calls = PersistenceCalls(store)
@@ -31,7 +33,7 @@ public actor ClientPersistence: PersistenceCapability {
     do {
       let encoded = try await calls.store.load(full, decode: { $0 })
       let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
-      if let restoration, restoration.isOpen { known[full] = .some(encoded) }
+      if let restoration, restoration.isOpen { note(full, encoded) }
       restoration?.loaded(full, nil)
       return value
     } catch {
@@ -64,11 +66,19 @@ public actor ClientPersistence: PersistenceCapability {
         advice: "Add the key to persistedKeys. Nothing of this client was written.",
         location: calls.store.engine.description, key: key)
     }
-    if !round.isBaseline, let before = known[key], before?.data == value?.data, before?.attributes == value?.attributes
+    // An edit to the value that is known replaces a deletion by another process, as any other edit does.
+    let isRestored = round.takesEdit() && value != nil && absent.contains(key)
+    if !round.isBaseline, !isRestored, let before = known[key], before?.data == value?.data,
+      before?.attributes == value?.attributes
     {
       return round.isOpen
     }
     return round.add(key, value)
+  }
+
+  private func note(_ key: StoreKey, _ stored: EncodedValue?) {
+    known[key] = .some(stored)
+    if stored == nil { absent.insert(key) } else { absent.remove(key) }
   }
 
   /// Makes the next round write keys whatever it finds: a value of an earlier one may be stored after that of a later.
@@ -78,7 +88,12 @@ public actor ClientPersistence: PersistenceCapability {
 
   /// Records what a round has stored.
   func committed(_ changes: [(key: StoreKey, value: EncodedValue?)]) {
-    for change in changes { known[change.key] = .some(change.value) }
+    for change in changes { note(change.key, change.value) }
+  }
+
+  /// Records what was not edited, whether or not the store has it.
+  func isUnchanged(_ values: [(key: StoreKey, value: EncodedValue?)]) {
+    for value in values { known[value.key] = .some(value.value) }
   }
 }
 
@@ -93,30 +108,44 @@ final class ClientRound: Sendable {
 
   let persistence: ClientPersistence
   let keys: Set<StoreKey>
-  /// The properties that it reads without their pending edits, to find out what the client has not changed; `nil` for a
-  /// round whose changes are written.
-  private let unedited: Set<ObjectIdentifier>?
-  var isBaseline: Bool { unedited != nil }
+  /// Whether it reads the properties without their pending edits, to find out what the client has not changed. The
+  /// changes of other rounds are written.
+  let isBaseline: Bool
+  private let cells: Set<ObjectIdentifier>
   private let state = Locked<(changes: Changes, isOpen: Bool)>(([], true))
   private let read = Locked<Set<ObjectIdentifier>>([])
+  /// Whether all properties were edited that were read since the last value was saved; `nil` if none was read.
+  private let areEdited = Locked<Bool?>(nil)
 
-  init(_ persistence: ClientPersistence, keys: Set<StoreKey>, unedited: [any AnyClientCell]? = nil) {
-    (self.persistence, self.keys) = (persistence, keys)
-    self.unedited = unedited.map { Set($0.map { ObjectIdentifier($0) }) }
+  init(
+    _ persistence: ClientPersistence, keys: Set<StoreKey>, cells: [any AnyClientCell], isBaseline: Bool = false
+  ) {
+    (self.persistence, self.keys, self.isBaseline) = (persistence, keys, isBaseline)
+    self.cells = Set(cells.map { ObjectIdentifier($0) })
   }
 
   var isOpen: Bool { state.withLock { $0.isOpen } }
 
-  /// Whether a property is to be read without its pending edits, which is noted.
-  func readsUnedited(_ cell: any AnyClientCell) -> Bool {
+  /// Notes that a property is read. Returns whether it is to be read without its pending edits.
+  func readsUnedited(_ cell: any AnyClientCell, isEdited: Bool) -> Bool {
     let id = ObjectIdentifier(cell)
-    guard let unedited, unedited.contains(id), isOpen else { return false }
+    guard cells.contains(id), isOpen else { return false }
+    areEdited.withLock { $0 = ($0 ?? true) && isEdited }
+    guard isBaseline, isEdited else { return false }
     read.withLock { _ = $0.insert(id) }
     return true
   }
 
   /// Whether a property was read without its pending edits.
   func hasRead(_ cell: any AnyClientCell) -> Bool { read.withLock { $0.contains(ObjectIdentifier(cell)) } }
+
+  /// Whether the value that is saved now was made of edited properties alone.
+  func takesEdit() -> Bool {
+    areEdited.withLock { areEdited in
+      defer { areEdited = nil }
+      return areEdited ?? false
+    }
+  }
 
   /// Adds a change; returns `false` if the round has ended.
   func add(_ key: StoreKey, _ value: EncodedValue?) -> Bool {

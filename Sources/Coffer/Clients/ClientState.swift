@@ -108,8 +108,9 @@ final class ClientCell<Value: Sendable>: AnyClientCell {
   /// Returns the value; to a round that finds out what was not edited, the value without the pending edits.
   func read() -> Value {
     let (value, unedited) = state.withLock { ($0.value, $0.edits == $0.saved ? nil : $0.unedited) }
+    let readsUnedited = ClientRound.current?.readsUnedited(self, isEdited: unedited != nil) ?? false
     guard let unedited else { return value }
-    if ClientRound.current?.readsUnedited(self) == true { return unedited }
+    if readsUnedited { return unedited }
     state.withLock { $0.editedReads += 1 }
     return value
   }

@@ -98,22 +98,25 @@ extension PersistedClient: SavedClient {
   /// now on: neither the defaults of what is not stored or was not loaded, nor other bytes for an equal value, nor what
   /// another process has deleted.
   private func noteWhatIsUnchanged() async {
-    let reads = cells.map(\.editedReads)
-    let round = ClientRound(persistence, keys: keys, unedited: cells)
-    // A client that cannot be saved says so when it is.
-    _ = try? await round.collect(from: client)
-    // An edited property that the round has not read may have been read with its edit by a task outside of it.
-    let isUnedited = zip(cells, reads).allSatisfy { cell, reads in
-      cell.isSaved || round.hasRead(cell) || cell.editedReads == reads
+    // More than once, since whatever shows the client may read an edited property at the same time.
+    for _ in 0..<3 {
+      let reads = cells.map(\.editedReads)
+      let round = ClientRound(persistence, keys: keys, cells: cells, isBaseline: true)
+      // A client that cannot be saved says so when it is.
+      _ = try? await round.collect(from: client)
+      // An edited property that the round has not read may have been read with its edit by a task outside of it.
+      let isUnedited = zip(cells, reads).allSatisfy { cell, reads in
+        cell.isSaved || round.hasRead(cell) || cell.editedReads == reads
+      }
+      if isUnedited { return await persistence.isUnchanged(round.changes) }
     }
-    if isUnedited { await persistence.committed(round.changes) }
   }
 
   func collect() async throws -> ClientSave {
     if !state.isLoaded { await restore() }
     if case .failed(let error) = state { throw error }
     let edits = cells.map { $0.checkpoint() }
-    let round = ClientRound(persistence, keys: keys)
+    let round = ClientRound(persistence, keys: keys, cells: cells)
     return ClientSave(changes: try await round.collect(from: client), edits: edits)
   }
 

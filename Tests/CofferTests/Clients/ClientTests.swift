@@ -206,47 +206,6 @@ private struct DetachedClient: Persistable {
     #expect(try await other.load(Theme.self, for: "theme") == .dark)
   }
 
-  @Test func whatOthersDeleteStaysDeletedWhileAnotherEditIsPending() async throws {
-    let other = TypedStore(engine: engine)
-    try await other.saveAll([("theme", Theme.dark)])
-    try await other.save("de", for: "language")
-    let session = session()
-    let preferences = try await session.start { PrintedClient(persistence: $0) }
-    preferences.client.language = "fr"
-    preferences.client.scrollPosition = 7  // is not stored
-    try await other.delete("theme")
-    // The later change shows that the deletion has arrived, too.
-    try await other.save(false, for: "notifications")
-    try await waitUntil("the change arrives") { !preferences.client.notificationsEnabled }
-    try await session.save()
-    #expect(try await other.exists("theme") == false)
-    #expect(try await other.load(String.self, for: "language") == "fr")
-    #expect(try await other.load(Bool.self, for: "notifications") == false)
-    preferences.client.theme = .system
-    try await session.save()
-    #expect(try await other.load(Theme.self, for: "theme") == .system)
-  }
-
-  @Test func anEditReplacesWhatOthersHaveChangedOrDeletedAlsoAfterAnEarlierSave() async throws {
-    let other = TypedStore(engine: engine)
-    let session = session()
-    let preferences = try await session.start { PrintedClient(persistence: $0) }
-    preferences.client.theme = .dark
-    preferences.client.language = "fr"
-    try await session.save()
-    preferences.client.theme = .system
-    preferences.client.language = "en"
-    try await other.delete("theme")
-    try await other.save("it", for: "language")
-    try await other.save(false, for: "notifications")
-    try await waitUntil("the change arrives") { !preferences.client.notificationsEnabled }
-    // Back to what was stored before: an edit all the same, which another process has replaced meanwhile.
-    preferences.client.language = "fr"
-    try await session.save()
-    #expect(try await other.load(Theme.self, for: "theme") == .system)
-    #expect(try await other.load(String.self, for: "language") == "fr")
-  }
-
   @Test func anEditThatIsReadElsewhereIsSavedAfterARestoration() async throws {
     let session = session()
     let client = try await session.start { DetachedClient(persistence: $0) }

@@ -202,4 +202,36 @@ import Testing
     #expect(await codeThrown { try await store.save(value + value, for: "bad1") } == .unsupported)
     #expect(try await store.load(String.self, for: "bad1") == "x" && store.pendingWrites.count == 0)
   }
+
+  /// The windows of others do not try refused values, which are tried after 1, 2, 4, ... 60 s.
+  @Test func refusedValuesAreTriedAtGrowingIntervals() async throws {
+    let store = store()
+    refuse("bad")
+    try await store.save(0, for: "bad")
+    var attempts = 0
+    func pass(_ time: Duration) async throws {
+      await clock.waitForSleepers()
+      clock.advance(by: time)
+      attempts += 1
+      try await waitUntil("it is tried") { engine.attempts.withLock { $0 } == attempts }
+    }
+    try await pass(.milliseconds(250))
+    for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
+      await clock.waitForSleepers()
+      clock.advance(by: .seconds(seconds) - .milliseconds(1))
+      #expect(clock.sleeperCount == 1)
+      try await pass(.milliseconds(1))
+    }
+    await clock.waitForSleepers()
+    try await store.save(1, for: "good")
+    try await waitUntil("the window has begun") { clock.sleeperCount == 1 }
+    try await pass(.milliseconds(250))
+    #expect(engine.keys == [["good"]] && store.pendingWrites.failure?.key == "bad")
+    // A value that may be accepted does not wait.
+    refuse()
+    try await store.save(2, for: "bad")
+    try await pass(.milliseconds(250))
+    try await waitUntil("nothing is pending") { store.pendingWrites.count == 0 }
+    #expect(engine.keys == [["good"], ["bad"]] && store.pendingWrites.failure == nil)
+  }
 }

@@ -101,7 +101,7 @@ import Testing
     await clock.waitForSleepers()
     #expect(store.pendingWrites.count == 1 && store.pendingWrites.failure?.key == "folder")
     try clear("folder")
-    clock.advance(by: .milliseconds(250))
+    clock.advance(by: .seconds(1))
     try await waitUntil("the value is committed") { store.pendingWrites.count == 0 }
     #expect(try await TypedStore(engine: engine).load(Int.self, for: "folder") == 1)
     try await store.close()

@@ -7,6 +7,7 @@ public final class FlushScheduler: Sendable {
     let due: Duration
     /// Retained until its window ends, so that the pending writes of a store that is no longer used are committed.
     let buffer: WriteBuffer
+    let isRetry: Bool
   }
 
   private struct State {
@@ -35,11 +36,11 @@ public final class FlushScheduler: Sendable {
 
   deinit { state.withLock { $0.timer }?.cancel() }
 
-  func schedule(_ buffer: WriteBuffer, after window: Duration) {
+  func schedule(_ buffer: WriteBuffer, after window: Duration, isRetry: Bool = false) {
     let due = now() + window
     let replaced = state.withLock { state -> Task<Void, Never>? in
       let index = state.entries.lastIndex { $0.due <= due }.map { $0 + 1 } ?? 0
-      state.entries.insert(Entry(due: due, buffer: buffer), at: index)
+      state.entries.insert(Entry(due: due, buffer: buffer, isRetry: isRetry), at: index)
       guard state.sleepsUntil.map({ due < $0 }) ?? true else { return nil }
       state.number += 1
       state.sleepsUntil = due
@@ -63,7 +64,7 @@ public final class FlushScheduler: Sendable {
         if state.entries.isEmpty { state.timer = nil }
         return ended
       }
-      for entry in ended { entry.buffer.windowEnded() }
+      for entry in ended { entry.buffer.windowEnded(isRetry: entry.isRetry) }
     }
   }
 }

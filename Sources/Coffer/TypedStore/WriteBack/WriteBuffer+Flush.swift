@@ -23,7 +23,10 @@ extension WriteBuffer {
   private func wait(for target: UInt64, _ keys: [StoreKey]?) async throws {
     // What a run has tried is read with the run: another one may begin as soon as it ends.
     while let (run, tried) = state.withLock({ state -> (Task<Void, any Error>, UInt64)? in
-      state.isDone(target, keys) ? nil : (present(&state), state.tried)
+      if state.isDone(target, keys) { return nil }
+      // Also if a run is under way, which may not try what was refused: then the next one does.
+      if keys?.contains(where: state.held.contains) ?? true { state.askForRetry() }
+      return (present(&state), state.tried)
     }) {
       do {
         try await run.value
@@ -36,7 +39,7 @@ extension WriteBuffer {
     }
   }
 
-  /// Returns the run that is under way, or begins one with all present groups and the refused ones.
+  /// Returns the run that is under way, or begins one with all present groups.
   private func present(_ state: inout State) -> Task<Void, any Error> {
     if let run = state.run { return run }
     state.seal()
@@ -69,29 +72,41 @@ extension WriteBuffer {
 
   /// - Parameter isWhole: whether every group was committed or refused.
   private func endRun(_ error: StorageError?, isWhole: Bool) {
-    let needsWindow = state.withLock { state in
+    let (needsWindow, retryInterval) = state.withLock { state -> (Bool, Duration?) in
       state.unseal()
       state.failure = error
       defer { state.isDue = false }
       // A store that is closed stays so: it accepts no further writes, and keeps these for `discard`.
       if error?.code == .closed { state.isClosed = true }
-      if isWhole, state.isDue, !state.groups.isEmpty, state.waitingDiscards == 0 {
+      if isWhole, state.isDue, state.isReady, state.waitingDiscards == 0 {
         _ = present(&state)
-        return false
+        return (false, nil)
       }
-      guard !state.isEmpty, !state.isScheduled, error?.code != .closed else { return false }
-      state.isScheduled = true
-      return true
+      guard error?.code != .closed else { return (false, nil) }
+      let needsRetry = !state.held.isEmpty && !state.isRetryDue && !state.isRetryScheduled
+      let needsWindow = state.isReady && !state.isScheduled
+      if needsRetry { state.isRetryScheduled = true }
+      if needsWindow { state.isScheduled = true }
+      return (needsWindow, needsRetry ? .seconds(min(60, 1 << min(state.retries, 6))) : nil)
     }
     if needsWindow { policy.scheduler.schedule(self, after: policy.window) }
+    if let retryInterval {
+      policy.scheduler.schedule(self, after: max(retryInterval, policy.window), isRetry: true)
+    }
   }
 
   /// Begins to commit what is pending; a failure is kept in the state and repeated after another window.
-  func windowEnded() {
+  /// - Parameter isRetry: whether it is the time to try again what was refused.
+  func windowEnded(isRetry: Bool = false) {
     state.withLock { state in
-      state.isScheduled = false
+      if isRetry {
+        (state.isRetryScheduled, state.isRetryDue) = (false, true)
+        state.retries += 1
+      } else {
+        state.isScheduled = false
+      }
       state.isDue = state.run != nil
-      if !state.isEmpty { _ = present(&state) }
+      if state.isReady { _ = present(&state) }
     }
   }
 

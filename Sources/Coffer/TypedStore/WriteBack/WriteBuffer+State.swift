@@ -4,7 +4,7 @@ extension WriteBuffer {
     var groups: [WriteGroup] = []
     /// The number of groups, from the first, that the present run commits.
     var sealed = 0
-    /// What was refused. Later writes of its keys join it, and the next run tries it again, after all others.
+    /// What was refused. Later writes of its keys join it. A run tries it again, after all others, if that is due.
     private(set) var held = HeldUnits()
     /// The number of groups, from the first, whose first writes may be earlier than those of the groups before them.
     private var unordered = 0
@@ -17,11 +17,16 @@ extension WriteBuffer {
     var last: UInt64 = 0
     /// The number of the last write before which each was committed or given up.
     var done: UInt64 = 0
-    /// The number of the last write that the present run tries, or the last one has tried.
+    /// The number of the last write up to which the present run, or an earlier one, tries all that are pending.
     private(set) var tried: UInt64 = 0
     var run: Task<Void, any Error>?
     var failure: StorageError?
     var isScheduled = false
+    /// Whether the next run tries what was refused.
+    var isRetryDue = false
+    var isRetryScheduled = false
+    /// The number of attempts by the timer since something else has asked for one.
+    var retries = 0
     /// Whether a window has ended during the present run, so that another one follows at once.
     var isDue = false
     /// The number of calls that give up all writes once no run is under way.
@@ -48,6 +53,7 @@ extension WriteBuffer {
       if !held.isEmpty, written.contains(where: { held.contains($0.key) }) {
         var group = WriteGroup(transaction: batch.transaction, durability: batch.durability)
         group.add(batch, written, number: last)
+        askForRetry()
         return held.hold(group)
       }
       let isOpen = groups.count > sealed
@@ -63,7 +69,13 @@ extension WriteBuffer {
 
     // MARK: A run
 
-    /// Makes all present groups those of a run, with the units that were refused before.
+    /// Whether there is something that a run would try.
+    var isReady: Bool { !groups.isEmpty || isRetryDue && !held.isEmpty }
+
+    /// Makes the next run try what was refused.
+    mutating func askForRetry() { (isRetryDue, retries) = (true, 0) }
+
+    /// Makes all present groups those of a run, with the units that were refused before if they are due.
     mutating func seal() {
       if !held.isEmpty {
         // An older write of a key must not be committed after a newer one that is held.
@@ -72,14 +84,19 @@ extension WriteBuffer {
           count = groups.reduce(0) { $0 + $1.items.count }
           for position in groups.indices { holdDependents(at: position) }
         } while groups.reduce(0) { $0 + $1.items.count } != count
+        groups.removeAll(where: \.isEmpty)
+        unordered = min(unordered, groups.count)
+      }
+      if isRetryDue, !held.isEmpty {
         // The refused ones last: newer writes that joined them do not overtake those of other keys.
-        groups = groups.filter { !$0.isEmpty } + held.all
+        groups += held.all
         retried = held.bytes
         held.removeAll()
         unordered = groups.count
       }
+      isRetryDue = false
       sealed = groups.count
-      tried = last
+      if held.isEmpty { tried = last }
     }
 
     /// Returns the next group that the run commits.
@@ -139,7 +156,7 @@ extension WriteBuffer {
       guard retried > 0 else { return }
       for unit in groups where unit.refusal != nil { held.hold(unit) }
       groups.removeAll { $0.refusal != nil }
-      retried = 0
+      (retried, isRetryDue) = (0, true)
     }
 
     /// Holds the units of a group that have a key of a held one, whose order they must keep.
@@ -209,6 +226,7 @@ extension WriteBuffer {
       let keys = values.keys.sorted()
       (groups, unordered, used) = ([], 0, 0)
       held.removeAll()
+      (isRetryDue, retries) = (false, 0)
       values = [:]
       done = last
       if !keys.isEmpty { failure = nil }

@@ -28,7 +28,7 @@ final class RefusingEngine: EngineDecorator {
   func beforeCommit(_ hook: (@Sendable (_ attempt: Int) async throws -> Void)?) { self.hook.withLock { $0 = hook } }
 
   /// The keys of the commits, in their order.
-  var keys: [Set<String>] { committed.withLock { $0.map { Set($0.numbers.keys.map(\.string)) } } }
+  var keys: [Set<StoreKey>] { committed.withLock { $0.map { Set($0.numbers.keys) } } }
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     await Task.yield()

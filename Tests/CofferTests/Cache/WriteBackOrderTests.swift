@@ -234,4 +234,22 @@ import Testing
     try await waitUntil("nothing is pending") { store.pendingWrites.count == 0 }
     #expect(engine.keys == [["good"], ["bad"]] && store.pendingWrites.failure == nil)
   }
+
+  @Test func aNewerValueIsTriedWithTheNextWindowThoughItCameBeforeTheRefusal() async throws {
+    let store = store()
+    refuse("bad")
+    try await store.save(0, for: "bad")
+    engine.beforeCommit { attempt in
+      guard attempt == 1 else { return }
+      try await store.save(1, for: "bad")
+    }
+    await clock.waitForSleepers()
+    clock.advance(by: .milliseconds(250))
+    try await waitUntil("it is refused") { store.pendingWrites.failure != nil }
+    refuse()
+    await clock.waitForSleepers()
+    clock.advance(by: .milliseconds(250))
+    try await waitUntil("nothing is pending") { store.pendingWrites.count == 0 }
+    #expect(try await TypedStore(engine: engine).load(Int.self, for: "bad") == 1)
+  }
 }

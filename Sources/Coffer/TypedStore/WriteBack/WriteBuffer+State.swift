@@ -166,6 +166,8 @@ extension WriteBuffer {
       guard !units.isEmpty else { return }
       let dependents = groups[position].split(off: units)
       uncount(dependents)
+      // Their newer values may be what the store accepts.
+      askForRetry()
       for unit in dependents.separated { held.hold(unit) }
     }
 

@@ -19,11 +19,11 @@ public enum WritePolicy: Sendable {
 public struct WriteBackPolicy: Sendable {
   /// The longest time between a save and the beginning of its commit.
   public var window: Duration
-  /// The maximum sum of the sizes of pending values and keys. A save beyond it first flushes, and a batch that is larger
-  /// by itself is committed before `save` returns.
+  /// The maximum sum of the sizes of pending values and keys. A save beyond it first flushes, and a batch that is
+  /// larger by itself is committed before `save` returns.
   ///
-  /// Values that the store has refused are limited separately, so that the sum is at most twice this number. While there
-  /// are more of them, other saves are committed before they return.
+  /// Values that the store has refused are limited separately, so that the sum is at most twice this number. While
+  /// there are more of them, other saves are committed before they return.
   public var maximumPendingBytes: Int
   /// The timer that ends the windows, one for all stores.
   public var scheduler: FlushScheduler

@@ -80,8 +80,8 @@ final class ProductFacts {
     return variants
   }
 
-  /// Returns the price to which a percentage refers: the one when it was wished, or, for a variant that was first listed
-  /// later, its first one or the crossed-out price then.
+  /// Returns the price to which a percentage refers: the one when it was wished, or, for a variant that was first
+  /// listed later, its first one or the crossed-out price then.
   func base(of variant: Variant, since date: Date, in transaction: some Querying) throws -> Price? {
     let own = try points(in: transaction).filter { $0.variant == variant.id }
     if let known = own.last(where: { $0.at <= date }) { return known.price }

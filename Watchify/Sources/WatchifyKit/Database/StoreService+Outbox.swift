@@ -20,7 +20,7 @@ extension StoreService {
   ///   - ids: the identifiers of the events; `nil` for all.
   ///   - ofAllStores: whether the events of all stores are claimed; otherwise those of one.
   ///   - preferences: what is notified.
-  /// - Returns: The claimed events; `nil` if none are due. What is no longer true or wanted of them is not in the batch.
+  /// - Returns: The news; `nil` if nothing is due. What is no longer true or wanted is not in it.
   func claimNews(
     for channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences
   ) async throws -> OutboxRows.Batch? {

@@ -241,4 +241,47 @@ import Testing
     #expect(variants.map(\.missingReads) == [0, 1])
     #expect(variants[0].reference == ReferencePrice(price: Price(tenThousandths: 1_000)))
   }
+
+  @Test("A database of the seventh migration keeps its waiting news, and what each channel was told")
+  func channelMigration() async throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path("watchify.db")
+    let engine = try await SQLiteEngine.open(at: file)
+    let database = SQLiteDatabase(engine: engine)
+    try await database.migrate(Array(Schema.migrations.prefix(7)))
+    try await database.write { transaction in
+      try transaction.execute(
+        """
+        INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
+          VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
+        INSERT INTO channels VALUES ('\(UUID().uuidString)', 'phone', 'ntfy', 'ntfy.sh', '{}', NULL, 0);
+        INSERT INTO told_stock VALUES (1, 7, 8, 1, 3), (1, 7, 9, 0, NULL);
+        INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant)
+          VALUES ('a', 1, 4, 4, 'medium', 7, 'T', 8);
+        INSERT INTO outbox (channel, event, store, created_at, attempts, begun) VALUES ('phone', 1, 1, 4, 3, 1);
+        INSERT INTO wishes (no, id, search, condition, amount, created_at) VALUES (1, 'w', 'x', 1, 5, 77);
+        INSERT INTO wish_markets (store, market, wish) VALUES (1, 'US/USD', 1);
+        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+          INSERT INTO wish_matches SELECT 1, 'US/USD', i, 1, i FROM n;
+        """)
+    }
+    try await engine.close()
+    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let (told, waiting, wish) = try await container.database.read { transaction in
+      (
+        try transaction.query("SELECT channel, variant, told_at FROM stock_told ORDER BY channel", []) {
+          "\($0.text(0)) \($0.integer(1)) \($0.integer(2))"
+        },
+        try transaction.query("SELECT channel, event, begun FROM outbox", []) {
+          "\($0.text(0)) \($0.integer(1)) \($0.integer(2))"
+        },
+        try transaction.query(
+          "SELECT w.base_at, m.overflows FROM wishes AS w JOIN wish_markets AS m ON m.wish = w.no", []
+        ) { [$0.integer(0), $0.integer(1)] }
+      )
+    }
+    try await container.close()
+    #expect(told == ["desktop 8 3", "phone 8 3"] && waiting == ["phone 1 1"])
+    #expect(wish == [[77, 1]], "with more than are recorded, old ones would be told as new")
+  }
 }

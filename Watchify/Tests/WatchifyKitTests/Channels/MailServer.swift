@@ -5,7 +5,7 @@ import Foundation
 final class MailServer {
   /// What the server does differently from a good one.
   enum Fault: String {
-    case none, noTLS, refusesRecipient, busy, silentAfterData
+    case none, noTLS, blocked, refusesRecipient, busy, refusesMessage, silentAfterData
   }
 
   let port: Int
@@ -86,7 +86,7 @@ final class MailServer {
         if secure: connection = context.wrap_socket(connection, server_side=True)
         stream = connection.makefile("rwb", buffering=0)
         def say(text): stream.write(text.encode() + b"\\r\\n")
-        say("220 test ESMTP")
+        say("554 blocked" if fault == "blocked" else "220 test ESMTP")
         while True:
             line = stream.readline()
             if not line: return
@@ -120,7 +120,7 @@ final class MailServer {
                 if fault == "silentAfterData":
                     stream.readline()
                     return
-                say("250 queued")
+                say("550 spam" if fault == "refusesMessage" else "250 queued")
             elif word == "QUIT":
                 say("221 bye")
                 return

@@ -78,6 +78,19 @@ import Testing
     #expect(!log.contains("AUTH") && !log.contains("MAIL"))
   }
 
+  @Test("Only a refusal after the message is one of the message; one of the sender's address pauses the channel")
+  func refusedMessage() async throws {
+    let cases: [(MailServer, Bool)] = [
+      (try MailServer(fault: .refusesMessage), true), (try MailServer(fault: .blocked), false),
+      (try MailServer(fault: .refusesRecipient), false),
+    ]
+    for (server, isAboutMessage) in cases {
+      let error = try #require(await failure(try await channel(server)))
+      #expect(error.isAboutMessage == isAboutMessage && !error.isUncertain, "\(error)")
+      #expect(!error.isTemporary, "\(error)")
+    }
+  }
+
   @Test("Refusals: a wrong password, an unknown recipient, a busy server, and silence after the message")
   func refusals() async throws {
     let servers = try [MailServer(), MailServer(fault: .refusesRecipient), MailServer(fault: .busy)]

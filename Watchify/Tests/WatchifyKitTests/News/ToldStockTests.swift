@@ -203,30 +203,36 @@ import Testing
         == ["Product 2: $60.00, was $100.00 · 1 price drop, 1 product returned"])
   }
 
-  @Test("A database of the second migration keeps the notified stock and the market")
-  func migration() async throws {
-    let directory = try TemporaryDirectory()
+  /// Returns a database of an older version, with rows, that was opened by this one.
+  private func upgraded(
+    from version: Int, _ rows: String, in directory: TemporaryDirectory
+  ) async throws -> ModelContainer {
     let file = directory.path("watchify.db")
     let engine = try await SQLiteEngine.open(at: file)
     let database = SQLiteDatabase(engine: engine)
-    try await database.migrate(Array(Schema.migrations.prefix(4)))
-    try await database.write { transaction in
-      try transaction.execute(
-        """
-        INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
-          VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
-        INSERT INTO products (row, store, id, title, folded_title, handle, first_seen_at, price, is_available, images)
-          VALUES (1, 1, 7, 'T', 't', 't', 0, 100, 1, '');
-        INSERT INTO variants VALUES (1, 8, 'M', NULL, 1000, NULL, 1, 1, 'US/USD', NULL);
-        INSERT INTO variants VALUES (1, 9, 'L', NULL, 1000, NULL, 1, 2, 'US/USD', 3);
-        INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, notified_at)
-          VALUES ('a', 1, 1, 4, 'medium', 7, 'T', 8, NULL), ('b', 1, 2, 3, 'medium', 7, 'T', 8, 2),
-            ('c', 1, 3, 4, 'medium', 7, 'T', 8, NULL);
-        INSERT INTO outbox (channel, event, store, created_at) VALUES ('desktop', 3, 1, 3);
-        """)
-    }
+    try await database.migrate(Array(Schema.migrations.prefix(version)))
+    try await database.write { try $0.execute(rows) }
     try await engine.close()
-    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    return try await ModelContainer.open(at: URL(fileURLWithPath: file))
+  }
+
+  @Test("A database of the second migration keeps the notified stock and the market")
+  func migration() async throws {
+    let directory = try TemporaryDirectory()
+    let container = try await upgraded(
+      from: 4,
+      """
+      INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
+        VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
+      INSERT INTO products (row, store, id, title, folded_title, handle, first_seen_at, price, is_available, images)
+        VALUES (1, 1, 7, 'T', 't', 't', 0, 100, 1, '');
+      INSERT INTO variants VALUES (1, 8, 'M', NULL, 1000, NULL, 1, 1, 'US/USD', NULL);
+      INSERT INTO variants VALUES (1, 9, 'L', NULL, 1000, NULL, 1, 2, 'US/USD', 3);
+      INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, notified_at)
+        VALUES ('a', 1, 1, 4, 'medium', 7, 'T', 8, NULL), ('b', 1, 2, 3, 'medium', 7, 'T', 8, 2),
+          ('c', 1, 3, 4, 'medium', 7, 'T', 8, NULL);
+      INSERT INTO outbox (channel, event, store, created_at) VALUES ('desktop', 3, 1, 3);
+      """, in: directory)
     let (stock, markets, stored) = try await container.database.read { transaction in
       (
         try transaction.query("SELECT told_at FROM stock_told WHERE channel = 'desktop'", []) { $0.integer(0) },
@@ -245,28 +251,21 @@ import Testing
   @Test("A database of the seventh migration keeps its waiting news, and what each channel was told")
   func channelMigration() async throws {
     let directory = try TemporaryDirectory()
-    let file = directory.path("watchify.db")
-    let engine = try await SQLiteEngine.open(at: file)
-    let database = SQLiteDatabase(engine: engine)
-    try await database.migrate(Array(Schema.migrations.prefix(7)))
-    try await database.write { transaction in
-      try transaction.execute(
-        """
-        INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
-          VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
-        INSERT INTO channels VALUES ('\(UUID().uuidString)', 'phone', 'ntfy', 'ntfy.sh', '{}', NULL, 0);
-        INSERT INTO told_stock VALUES (1, 7, 8, 1, 3), (1, 7, 9, 0, NULL);
-        INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant)
-          VALUES ('a', 1, 4, 4, 'medium', 7, 'T', 8);
-        INSERT INTO outbox (channel, event, store, created_at, attempts, begun) VALUES ('phone', 1, 1, 4, 3, 1);
-        INSERT INTO wishes (no, id, search, condition, amount, created_at) VALUES (1, 'w', 'x', 1, 5, 77);
-        INSERT INTO wish_markets (store, market, wish) VALUES (1, 'US/USD', 1);
-        WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
-          INSERT INTO wish_matches SELECT 1, 'US/USD', i, 1, i FROM n;
-        """)
-    }
-    try await engine.close()
-    let container = try await ModelContainer.open(at: URL(fileURLWithPath: file))
+    let container = try await upgraded(
+      from: 7,
+      """
+      INSERT INTO stores (no, id, name, domain, added_at, last_fetched_at, read_country, currency)
+        VALUES (1, '\(UUID().uuidString)', 'S', 's.example', 0, 5, 'US', 'USD');
+      INSERT INTO channels VALUES ('\(UUID().uuidString)', 'phone', 'ntfy', 'ntfy.sh', '{}', NULL, 0);
+      INSERT INTO told_stock VALUES (1, 7, 8, 1, 3), (1, 7, 9, 0, NULL);
+      INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant)
+        VALUES ('a', 1, 4, 4, 'medium', 7, 'T', 8);
+      INSERT INTO outbox (channel, event, store, created_at, attempts, begun) VALUES ('phone', 1, 1, 4, 3, 1);
+      INSERT INTO wishes (no, id, search, condition, amount, created_at) VALUES (1, 'w', 'x', 1, 5, 77);
+      INSERT INTO wish_markets (store, market, wish) VALUES (1, 'US/USD', 1);
+      WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+        INSERT INTO wish_matches SELECT 1, 'US/USD', i, 1, i FROM n;
+      """, in: directory)
     let (told, waiting, wish) = try await container.database.read { transaction in
       (
         try transaction.query("SELECT channel, variant, told_at FROM stock_told ORDER BY channel", []) {

@@ -143,8 +143,5 @@ private nonisolated func openSocket(
   context: UnsafeMutableRawPointer?, purpose: Int32, address: UnsafeMutablePointer<watchify_curl_address>?
 ) -> Int32 {
   guard let address, let transfer = transfer(context) else { return -1 }
-  let start = UnsafeRawPointer(address) + (MemoryLayout<watchify_curl_address>.offset(of: \.address) ?? 16)
-  let bytes = UnsafeRawBufferPointer(start: start, count: Int(address.pointee.length))
-  guard transfer.mayConnect(to: NetworkAddress(socketAddress: bytes)) else { return -1 }
-  return socket(address.pointee.family, address.pointee.type | O_CLOEXEC, address.pointee.protocol)
+  return Curl.socket(to: address, if: transfer.mayConnect)
 }

@@ -20,6 +20,18 @@ enum Curl {
     return (names + ["all_proxy", "ALL_PROXY"]).contains { environment[$0].map { !$0.isEmpty } ?? false }
   }
 
+  /// Opens the socket for a connection; -1 if the address is not allowed. libcurl calls this with every address after
+  /// it has looked up the name, so that no name leads around the check.
+  static func socket(
+    to address: UnsafeMutablePointer<watchify_curl_address>, if isAllowed: (NetworkAddress?) -> Bool
+  ) -> Int32 {
+    // An address may be longer than its field.
+    let start = UnsafeRawPointer(address) + (MemoryLayout<watchify_curl_address>.offset(of: \.address) ?? 16)
+    let bytes = UnsafeRawBufferPointer(start: start, count: Int(address.pointee.length))
+    guard isAllowed(NetworkAddress(socketAddress: bytes)) else { return -1 }
+    return Foundation.socket(address.pointee.family, address.pointee.type | O_CLOEXEC, address.pointee.protocol)
+  }
+
   /// Converts a result of libcurl to a `URLError`.
   static func error(_ result: Int32, system: Int) -> URLError {
     let code: URLError.Code =

@@ -28,7 +28,7 @@
     ///   - input: the contents of its standard input; empty by default.
     ///   - deadline: the time in seconds after which the program is killed.
     /// - Throws: `CocoaError` if the program or a file for its output cannot be opened.
-    public init(_ process: Process, in folder: URL, input: Data? = nil, deadline: Double = 60) throws {
+    public init(_ process: Process, in folder: URL, input: Data? = nil, deadline: Double = 240) throws {
       self.folder = folder
       let (statuses, continuation) = AsyncStream.makeStream(of: Int32.self)
       status = Task {

@@ -123,7 +123,7 @@ struct OtherStoresTests {
       mkfifo keys; exec 4<>keys
       script -qefc 'printf 1 | coffer set a -' shown <keys >/dev/null & pid=$!
       for asked in 'Passphrase of' 'Repeat the'; do
-        for ((try = 0; try < 500; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
+        for ((try = 0; try < 5000; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
         printf 'typed words\\n' >&4
       done
       wait $pid; echo $?; cat shown

@@ -1,4 +1,5 @@
-// Preloaded into a helper process: makes the n-th call of a function fail, or kills the process before it.
+// Preloaded into a helper process: makes the n-th call of a function fail, kills the process before it, or stops the
+// process before that call and each later one until it is continued.
 // With COFFER_FAULT_ROOT set, only calls on files below that directory count.
 // With COFFER_FAULT_LOG set, created directories, syncs and the lines of standard output are logged to that file.
 #define _GNU_SOURCE
@@ -19,7 +20,7 @@ static char fault_kind[16];
 static char fault_call[64];
 static long fault_countdown = -1;
 
-// Arms a fault: "kill:pwrite:3", "fail:sync:1" (EIO) or "full:write:2" (ENOSPC).
+// Arms a fault: "kill:pwrite:3", "stop:sync:1", "fail:sync:1" (EIO) or "full:write:2" (ENOSPC).
 void coffer_fault_arm(const char *text) {
   long count = 0;
   fault_countdown = -1;
@@ -55,6 +56,10 @@ static int strikes(const char *call, int file) {
   char path[4096];
   if (fault_countdown < 0 || strcmp(call, fault_call) != 0) return 0;
   if (file >= 0 && !path_below_root(file, path)) return 0;  // without a descriptor, the caller has checked the path
+  if (strcmp(fault_kind, "stop") == 0) {
+    if (__atomic_sub_fetch(&fault_countdown, fault_countdown > 0, __ATOMIC_SEQ_CST) == 0) kill(getpid(), SIGSTOP);
+    return 0;
+  }
   if (fault_countdown == 0) return 0;
   if (__atomic_sub_fetch(&fault_countdown, 1, __ATOMIC_SEQ_CST) != 0) return 0;
   if (strcmp(fault_kind, "kill") == 0) kill(getpid(), SIGKILL);

@@ -37,6 +37,9 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule(
       "named tasks exist", for: { isMarkdown($0) || isScript($0) },
       { unknownTasks($0, tasks: Repository.this.file("run").map(tasks) ?? []) }),
+    Rule(
+      "programs of tests are installed", for: startsPrograms,
+      { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
   ]
 }
 
@@ -104,6 +107,11 @@ struct RepositoryTests {
 @Sendable private func sources(_ file: SourceFile) -> Bool { file.isIn("Sources") && isSwift(file) }
 @Sendable private func libraries(_ file: SourceFile) -> Bool {
   sources(file) && file.target.flatMap { floors[$0] } ?? 0 < floors["CofferCommand"] ?? 0
+}
+/// Code whose programs the tests start.
+@Sendable private func startsPrograms(_ file: SourceFile) -> Bool {
+  isSwift(file) && !file.path.hasPrefix("Tests/TidyTests/")
+    && (file.isIn("Tests") || file.path.hasPrefix("Sources/CofferProcessTesting/"))
 }
 @Sendable private func isText(_ file: SourceFile) -> Bool {
   let endings = ["swift", "md", "sh", "h", "c", "json", "yml", "modulemap", "txt", "html", "css", "js"]

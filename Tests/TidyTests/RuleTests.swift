@@ -290,3 +290,25 @@ struct WordRuleTests {
     #expect(headlessSubjects(swift(line)) == [], "\(line)")
   }
 }
+
+@Suite("Program rules")
+struct ProgramRuleTests {
+  private let tables = packageTables(
+    of: SourceFile(path: "run", text: "readonly packages='\ncurl  bin/curl\npostgresql-15 lib/15/bin/postgres\n'"))
+
+  @Test(arguments: [
+    "process.executableURL = URL(fileURLWithPath: \"/usr/bin/strace\")", "Process.run(\"/usr/sbin/fsck\")",
+    "let env = \"/usr/bin/env\"; try run([\"strace\", \"-f\"])",
+  ])
+  func programsWithoutAPackageAreFound(_ line: String) {
+    #expect(unknownPrograms(swift(line), tables: tables).count == 1)
+  }
+
+  @Test(arguments: [
+    "let env = \"/usr/bin/env\"; try run([\"curl\", \"-sS\"])", "URL(fileURLWithPath: \"/bin/cp\")",
+    "/// process.executableURL = \"/usr/bin/strace\"", "\"/usr/bin/psql\"", "try run([\"strace\", \"-f\"])",
+  ])
+  func theseAreInstalled(_ line: String) {
+    #expect(unknownPrograms(swift(line), tables: tables) == [])
+  }
+}

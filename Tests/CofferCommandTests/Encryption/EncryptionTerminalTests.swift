@@ -20,7 +20,7 @@ struct EncryptionTerminalTests {
         rm -f keys shown; mkfifo keys; exec 4<>keys
         script -qefc '\(command)' shown <keys >/dev/null & pid=$!
         for asked in \(prompts.map { "'\($0)'" }.joined(separator: " ")); do
-          for ((try = 0; try < 500; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
+          for ((try = 0; try < 5000; try++)); do grep -q "$asked" shown 2>/dev/null && break; sleep 0.02; done
           printf 'typed words\\n' >&4
         done
         wait $pid; echo $?; cat shown
@@ -31,7 +31,7 @@ struct EncryptionTerminalTests {
       """
       mkfifo none; exec 4<>none
       script -qefc 'coffer encrypt store.db; echo "status $?"' shown <none >/dev/null & pid=$!
-      for ((try = 0; try < 500; try++)); do grep -q 'New pass' shown 2>/dev/null && break; sleep 0.02; done
+      for ((try = 0; try < 5000; try++)); do grep -q 'New pass' shown 2>/dev/null && break; sleep 0.02; done
       printf '\\003' >&4; wait $pid; cat shown
       """)
     #expect(!interrupted.text.contains("status 0") && !interrupted.text.contains("Error"), "\(interrupted.text)")

@@ -105,7 +105,7 @@ struct OtherStoresTests {
     let missing = try await sandbox.coffer("get", "a", "--passphrase-file", "none", environment: sealed)
     #expect(missing.status == 2)
     #expect(missing.errors == "coffer: The passphrase cannot be read: there is no file none. Try 'coffer help'.\n")
-    try sandbox.write(Data("guess".utf8), to: "wrong")
+    try sandbox.makePassphrase("wrong", "guess")
     let wrong = try await sandbox.coffer("get", "a", "--passphrase-file", "wrong", environment: sealed)
     #expect(wrong.status == 1 && wrong.output.isEmpty)
     #expect(wrong.errors.hasPrefix("coffer: The passphrase does not open the store. Store: sealed:"))
@@ -127,7 +127,7 @@ struct OtherStoresTests {
         printf 'typed words\\n' >&4
       done
       wait $pid; echo $?; cat shown
-      printf 'typed words' >given; coffer get a --passphrase-file given
+      umask 077; printf 'typed words' >given; coffer get a --passphrase-file given
       """
     let ended = try await sandbox.bash(script, environment: use("sealed:new.sealed"))
     #expect(ended.text.hasPrefix("0\n") && ended.text.hasSuffix("1"), "\(ended.text) \(ended.errors)")

@@ -62,7 +62,7 @@ import Testing
 
   @Test func aSealedStoreShowsNothingWithoutItsPassphrase() async throws {
     let sandbox = try Sandbox()
-    try sandbox.write(Data("correct horse".utf8), to: "pass")
+    try sandbox.makePassphrase("pass", "correct horse")
     let options = "--store sealed:s.sealed --passphrase-file pass"
     try await sandbox.bash("printf hunter2 | coffer set token - \(options)")
     try await sandbox.bash("printf xxxx | dd of=s.sealed bs=1 seek=200 conv=notrunc")

@@ -43,7 +43,7 @@ struct PassphraseSourceTests {
   func oneNewlineIsRemoved(content: String, passphrase: String) throws {
     try withFolder { folder in
       let file = folder.appendingPathComponent("passphrase")
-      try Data(content.utf8).write(to: file)
+      try Data(content.utf8).writePrivately(to: file)
       #expect(try PassphraseSource.file(file).read().text == passphrase)
       #expect(try PassphraseSource.file(file).read(confirming: true).text == passphrase)
       #expect(try PassphraseSource.provided { Data(content.utf8) }.read().text == passphrase)
@@ -54,7 +54,7 @@ struct PassphraseSourceTests {
   func unusable(content: String) throws {
     try withFolder { folder in
       let file = folder.appendingPathComponent("passphrase")
-      try Data(content.utf8).write(to: file)
+      try Data(content.utf8).writePrivately(to: file)
       let error = try storageError { _ = try PassphraseSource.file(file).read() }
       #expect(error.code == .invalidPassphrase)
       #expect(error.description.contains("/passphrase'"))
@@ -82,10 +82,46 @@ struct PassphraseSourceTests {
   func unreadableFile() throws {
     try withFolder { folder in
       let file = folder.appendingPathComponent("passphrase")
-      try Data("sesame".utf8).write(to: file)
+      try Data("sesame".utf8).writePrivately(to: file)
       try #require(chmod(file.path, 0) == 0)
       #expect(try storageError { _ = try PassphraseSource.file(file).read() }.code == .permissionDenied)
     }
+  }
+
+  @Test("A file that other users can read or change provides no secret of any kind, unless it is a credential")
+  func exposedFile() throws {
+    try withFolder { folder in
+      let file = folder.appendingPathComponent("secret")
+      try Data((0..<64).map { "\($0)" }.joined().utf8).writePrivately(to: file)
+      let source = PassphraseSource.file(file)
+      let (elsewhere, here) = (surroundings(credentials: "/run/other"), surroundings(credentials: folder.path + "/"))
+      for mode in [0o640, 0o604, 0o620, 0o602, 0o666] as [mode_t] {
+        try #require(chmod(file.path, mode) == 0)
+        let words = "other users can read or change it (mode \(String(mode, radix: 8)))"
+        for error in [
+          try storageError { _ = try source.read(in: elsewhere) },
+          try storageError { _ = try source.readOnce().read(in: elsewhere) },
+          try storageError { _ = try source.readKeyMaterial(in: elsewhere) },
+          try storageError { _ = try source.text(named: "access token") },
+        ] {
+          #expect(error.code == .permissionDenied && error.description.contains(words), "\(error)")
+          #expect(error.advice.contains("chmod 600"))
+        }
+        // The mode of a credential may show an access control list for the user of the service.
+        #expect(try source.read(in: here).count > 0)
+      }
+      try #require(chmod(file.path, 0o711) == 0)
+      #expect(try source.read(in: elsewhere).count > 0)
+    }
+  }
+
+  @Test("A secret that is text: without its newline, and named in messages")
+  func text() throws {
+    #expect(try PassphraseSource.descriptor(pipe("t0ken\n")).text(named: "access token") == "t0ken")
+    let empty = try storageError { _ = try PassphraseSource.descriptor(pipe("\n")).text(named: "access token") }
+    #expect(empty.message.hasPrefix("No access token could be read from the file descriptor"))
+    let binary = try storageError { _ = try PassphraseSource.provided { Data([0xFF]) }.text(named: "access token") }
+    #expect(binary.code == .decodingFailed)
   }
 
   @Test func namedPipe() throws {
@@ -120,7 +156,7 @@ struct PassphraseSourceTests {
       let file = folder.appendingPathComponent("passphrase")
       let late = PassphraseSource.file(file).readOnce()
       #expect(try storageError { _ = try late.read() }.code == .unavailable)
-      try Data("sesame".utf8).write(to: file)
+      try Data("sesame".utf8).writePrivately(to: file)
       #expect(try late.read().text == "sesame")
     }
   }
@@ -182,5 +218,13 @@ struct PassphraseSourceTests {
     #expect(!error.description.contains("sesame"))
     let own = try storageError { _ = try PassphraseSource.provided { throw StorageError(.busy, "Later.") }.read() }
     #expect(own.code == .busy)
+  }
+}
+
+extension Data {
+  /// Writes the data to a file that only this user can read.
+  fileprivate func writePrivately(to file: URL) throws {
+    try write(to: file)
+    try #require(chmod(file.path, 0o600) == 0)
   }
 }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferCrypto
 import CofferTerminal
 import Foundation
 
@@ -27,23 +28,25 @@ struct SecretFile: Sendable {
           fix: "Check the path; this user must be able to read it.")
       ]
     }
-    guard status.st_mode & S_IFMT == S_IFREG else { return [] }
-    switch content {
-    case .passphrase where status.st_mode & 0o077 != 0:
-      return [.warning(subject, "Other users may read the passphrase in \(path).", fix: "chmod 600 \(quoted)")]
-    case .key where status.st_mode & 0o066 != 0:
+    let isCredential = PassphraseSurroundings.system.passesCredential(URL(fileURLWithPath: path).path)
+    guard status.st_mode & S_IFMT == S_IFREG, !isCredential else { return [] }
+    if status.st_mode & 0o066 != 0 {
       return [
         .problem(
-          subject, "Other users may read or change the key in \(path), so no store is opened with it.",
-          fix: "chmod 600 \(quoted); if it was exposed: coffer rekey, then coffer rotate.")
+          subject, "Other users may read or change the \(subject) in \(path), so no store is opened with it.",
+          fix: "chmod 600 \(quoted)"
+            + (content == .key
+              ? "; if it was exposed: coffer rekey, then coffer rotate."
+              : ", and change the passphrase if it was read."))
       ]
-    case .key where user != 0 && ![0, user].contains(status.st_uid):
+    }
+    if user != 0, ![0, user].contains(status.st_uid) {
       return [
         .problem(
-          subject, "The key in \(path) belongs to another user, so no store is opened with it.",
+          subject, "The \(subject) in \(path) belongs to another user, so no store is opened with it.",
           fix: "Copy it to a file of this user.")
       ]
-    case .key, .passphrase: return []
     }
+    return []
   }
 }

@@ -21,14 +21,27 @@ extension PassphraseSource {
     }
   }
 
+  /// Reads another secret of the program, such as an access token, as text. Blocks the thread until the source provides
+  /// it.
+  ///
+  /// - Parameter name: what the source contains, for messages, such as `access token`.
+  /// - Throws: The error of the source: `unavailable`, or `permissionDenied` for a file that other users can read or
+  ///   change; `invalidPassphrase` if it is empty or larger than 64 KiB; `decodingFailed` for bytes that are not UTF-8. No message contains the secret.
+  public func text(named name: String) throws -> String {
+    var source = self
+    source.purpose = name
+    let text = try source.read().withUnsafeBytes { String(validating: $0, as: UTF8.self) }
+    guard let text else { throw source.problem(.decodingFailed, "it is not UTF-8 text.") }
+    return text
+  }
+
   /// Reads key material from a file, a credential or a descriptor, without removing a newline. Blocks the thread.
   ///
-  /// Other users must not be able to read or replace a file of key material.
-  /// - Throws: `permissionDenied` if they are; `invalidKeyMaterial` for more than 64 KiB.
+  /// - Throws: `permissionDenied` if other users can read or change the file; `invalidKeyMaterial` for more than 64 KiB.
   package func readKeyMaterial(in surroundings: PassphraseSurroundings = .system) throws -> SecretBytes {
     if case .shared(let shared) = kind { return try shared.keyMaterial(in: surroundings) }
     var source = self
-    source.purpose = .keyMaterial
+    source.purpose = "key material"
     let (bytes, count) = try source.contents(in: surroundings)
     guard count <= Self.limit else {
       throw source.problem(.invalidKeyMaterial, "it is larger than 64 KiB.", "Check that it is the right source.")
@@ -40,9 +53,8 @@ extension PassphraseSource {
     switch kind {
     case .file(let url):
       guard url.isFileURL else { throw problem(.unsupported, "it is not a file URL.") }
-      return try contents(ofFile: url.path, isPrivate: purpose == .keyMaterial)
+      return try contents(ofFile: url.path, isPrivate: !surroundings.passesCredential(url.path))
     case .systemdCredential(let name):
-      // systemd protects the directory. The mode of the file may show an access control list for the service's user.
       let path = try credentialPath(name, in: surroundings.credentialsDirectory())
       return try contents(ofFile: path, isPrivate: false)
     case .descriptor(let descriptor):
@@ -60,7 +72,7 @@ extension PassphraseSource {
     _ code: StorageError.Code, _ what: String, _ advice: String = "", underlying: StorageError.Underlying? = nil
   ) -> StorageError {
     StorageError(
-      code, "No \(purpose.rawValue) could be read from \(self): \(what)", advice: advice, underlying: underlying)
+      code, "No \(purpose) could be read from \(self): \(what)", advice: advice, underlying: underlying)
   }
 
   /// Returns the error for the current `errno` of a failed system call.
@@ -113,7 +125,7 @@ extension PassphraseSource {
       let mode = String(status.st_mode & 0o7777, radix: 8)
       throw problem(
         .permissionDenied, "other users can read or change it (mode \(mode)).",
-        "Take their permissions away (chmod 600), and create a new key if it was exposed.")
+        "Take their permissions away (chmod 600), and replace what it contains if that was exposed.")
     }
     guard [0, status.st_uid].contains(geteuid()) || status.st_uid == 0 else {
       throw problem(.permissionDenied, "it belongs to another user.", "Copy it to a file of your own.")

@@ -23,16 +23,15 @@ public struct PassphraseSource: Sendable {
     case shared(SharedPassphrase)
   }
 
-  /// What is read, which determines the words of messages and the permissions that a file may have.
-  enum Purpose: String, Sendable {
-    case passphrase = "passphrase"
-    case keyMaterial = "key material"
-  }
-
   let kind: Kind
-  var purpose = Purpose.passphrase
+  /// What is read, in the words of messages.
+  var purpose = "passphrase"
 
   /// A file, a named pipe or a shell's process substitution such as `<(pass show shop)`. It is read to its end.
+  ///
+  /// Other users must not be able to read or change the file: reading it throws `permissionDenied` if its permissions
+  /// let them, or if it belongs to another user than this one and root. A file in the directory of the credentials that
+  /// systemd passes needs no permissions of its own.
   public static func file(_ url: URL) -> PassphraseSource { PassphraseSource(kind: .file(url)) }
 
   /// An open file, pipe or socket, such as one inherited from the process that started this one.
@@ -96,6 +95,13 @@ package struct PassphraseSurroundings: Sendable {
 
   package init(credentialsDirectory: @escaping @Sendable () -> String?) {
     self.credentialsDirectory = credentialsDirectory
+  }
+
+  /// Returns whether a file is in the directory of credentials. systemd protects the directory; the mode of a file in it
+  /// may show an access control list for the service's user.
+  package func passesCredential(_ path: String) -> Bool {
+    guard let directory = credentialsDirectory(), directory.hasPrefix("/") else { return false }
+    return (path as NSString).deletingLastPathComponent == (directory as NSString).standardizingPath
   }
 
   package static let system = PassphraseSurroundings(

@@ -210,8 +210,9 @@ struct DoctorTests {
     ) { try await $0.prepare(seal) },
     Fault(
       "a passphrase that all can read", of: ["sealed:s"], options: ["--passphrase-file", "ROOT/home/my words"],
-      "warning", "passphrase",
-      "Other users may read the passphrase in ROOT/home/my words.", fix: "chmod 600 'ROOT/home/my words'"
+      "problem", "passphrase",
+      "Other users may read or change the passphrase in ROOT/home/my words, so no store is opened with it.",
+      fix: "chmod 600 'ROOT/home/my words', and change the passphrase if it was read."
     ) { try await $0.prepare(seal + "cp words 'my words'; chmod 644 'my words'") },
     Fault(
       "a wrong passphrase", of: ["sealed:s"], options: ["--passphrase-file", "wrong"], "problem", "sealed:s",

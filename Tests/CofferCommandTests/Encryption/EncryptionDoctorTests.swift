@@ -49,7 +49,7 @@ struct EncryptionDoctorTests {
       "doctor", "plain.db", "store.db", "--passphrase-file", words, "--json"
     ).json()
     let found = (readable["findings"] as? [NSDictionary] ?? []).compactMap { $0["message"] as? String }
-    #expect(found.filter { $0.contains("may read the passphrase in") }.count == 1, "\(found)")
+    #expect(found.filter { $0.contains("may read or change the passphrase in") }.count == 1, "\(found)")
     let wrong = try await sandbox.coffer("doctor", "store.db", "--key-file", try sandbox.makeKey("other"))
     #expect(wrong.status == 1 && wrong.text.contains("does not open the key ring"), "\(wrong.text)")
   }

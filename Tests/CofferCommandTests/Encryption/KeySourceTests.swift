@@ -87,6 +87,33 @@ struct KeySourceTests {
     #expect(try await sandbox.bash("cat app.key > pipe & coffer get a --key-file pipe").text == "1")
   }
 
+  @Test("A passphrase file that other users can read or change opens no store, except as a credential of systemd")
+  func exposedPassphrase() async throws {
+    let words = try sandbox.makePassphrase()
+    let stores = [sandbox.path("words.db"), "sealed:" + sandbox.path("s")]
+    for store in stores {
+      let location = store.hasPrefix("sealed:") ? store : "encrypted:" + store
+      let line = "printf 2 | coffer set a - --passphrase-file passphrase --store '\(location)'"
+      for mode in ["640", "604", "620", "602"] {
+        let refused = try await sandbox.bash("chmod \(mode) passphrase; " + line)
+        #expect(refused.status == 1 && refused.words.contains("other users can read or change it (mode \(mode))"))
+        #expect(refused.words.contains("chmod 600") && !refused.words.contains("sesame"), "\(refused.errors)")
+      }
+      #expect(try await sandbox.bash("chmod 600 passphrase; " + line).status == 0)
+      try await sandbox.bash("chmod 644 passphrase")
+      let read = try await sandbox.coffer("get", "a", "--store", store, "--passphrase-file", words)
+      #expect(read.status == 1 && read.output.isEmpty && read.words.contains("mode 644"), "\(read.errors)")
+      // The mode of a credential may show an access control list for the user of the service.
+      let credentials = [(name: "CREDENTIALS_DIRECTORY", value: sandbox.url.path as String?)]
+      let passed = try await sandbox.coffer(
+        "get", "a", "--store", store, "--passphrase-file", words, environment: credentials)
+      #expect(passed.text == "2", "\(passed.errors)")
+    }
+    let rekeyed = try await sandbox.coffer("rekey", "store.db", "--key-file", key, "--to-passphrase-file", words)
+    #expect(rekeyed.status == 1 && rekeyed.words.contains("mode 644"), "\(rekeyed.errors)")
+    #expect(try await sandbox.coffer("get", "a", "--key-file", key).text == "1")
+  }
+
   @Test("The passphrase of a store, and sources of the wrong kind")
   func passphrase() async throws {
     let words = try sandbox.makePassphrase()

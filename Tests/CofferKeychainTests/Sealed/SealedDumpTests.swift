@@ -20,6 +20,7 @@
       try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
       try await engine.close()
       try Data(words.utf8).write(to: URL(fileURLWithPath: folder.path("words")))
+      chmod(folder.path("words"), 0o600)
       let helper = try HelperProcess(["sealed-dump", fixture.path, folder.path("words"), folder.url.path])
       let core = try CoreDump(of: helper, in: folder)
       #expect(!core.contains(secret), "a secret is in the dump")

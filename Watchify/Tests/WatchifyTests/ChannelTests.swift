@@ -71,6 +71,26 @@ struct ChannelTests {
     #expect(try await sandbox.watchify("notify", "list").text.contains("No channel was added"))
   }
 
+  @Test("A file of a passphrase, token, secret or private key that other users can read is refused")
+  func exposedFiles() async throws {
+    try await usePassphrase()
+    try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: sandbox.path("exposed")))
+    let add = "watchify notify add a https://gotify.example.org --shape gotify --secret-from"
+    for (line, name) in [
+      ("\(add) exposed", "secret"), ("watchify serve --port 0 --token-file exposed", "access token"),
+      ("watchify serve --port 0 --certificate exposed --key exposed", "private key"),
+      ("\(add) private", "passphrase"),
+    ] {
+      let ended = try await sandbox.bash(
+        "(umask 77; cat exposed > private); \(name == "passphrase" ? "chmod 644 passphrase; " : "")chmod 644 exposed; "
+          + line)
+      let words = ended.errors.replacing("\n", with: " ")
+      #expect(ended.status == 1 && words.contains("No \(name) could be read from the file"), "\(words)")
+      #expect(words.contains("(mode 644)") && words.contains("chmod 600") && !words.contains("cdef"), "\(words)")
+    }
+    #expect(try await sandbox.watchify("notify", "list").text.contains("No channel was added"))
+  }
+
   @Test("Without a keyring and a passphrase, adding fails with what to do, and adds nothing")
   func noPassphrase() async throws {
     let ended = try await sandbox.watchify("notify", "add", "a", "https://example.org/hook")

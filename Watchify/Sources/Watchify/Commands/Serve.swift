@@ -78,7 +78,8 @@ extension Invocation {
     switch (options[.certificate], options[.key]) {
     case (nil, nil): break
     case (let chain?, let key?):
-      configuration.tls = TLSIdentity(certificateChain: try text(of: chain), privateKey: try text(of: key))
+      configuration.tls = TLSIdentity(
+        certificateChain: try text(of: chain), privateKey: try SecretInput.text(of: key, named: "private key"))
     default: throw UsageError("TLS needs both --certificate and --key.", command)
     }
     return configuration
@@ -95,7 +96,7 @@ extension Invocation {
   }
 
   private func token(_ path: String) throws -> String {
-    let text = path == "-" ? readLine() ?? "" : try text(of: path)
+    let text = path == "-" ? readLine() ?? "" : try SecretInput.text(of: path, named: "access token")
     return String(text.prefix { !$0.isNewline })
   }
 

@@ -1,3 +1,4 @@
+import Coffer
 import CofferTerminal
 import Foundation
 
@@ -9,11 +10,13 @@ enum SecretInput {
   /// Returns the secret in a file, or a line of standard input for "-".
   static func read(from path: String, _ what: String) throws -> String {
     if path == "-" { return try line(what) }
-    guard let file = FileHandle(forReadingAtPath: path), let data = try file.read(upToCount: limit + 1) else {
-      throw CommandError(
-        .failure, "noSecret", "The file with \(what) cannot be read, or is empty.", advice: "Nothing was changed.")
-    }
-    return try checked(data, what)
+    return try checked(Data(text(of: path, named: "secret").utf8), what)
+  }
+
+  /// Returns the secret in a file without a trailing newline.
+  /// - Throws: `StorageError` if it cannot be read, or if other users can read or change the file.
+  static func text(of path: String, named name: String) throws -> String {
+    try PassphraseSource.file(URL(fileURLWithPath: path)).text(named: name)
   }
 
   /// Returns a line of standard input. At a terminal it is asked for and not shown.

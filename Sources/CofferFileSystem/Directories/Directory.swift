@@ -54,10 +54,11 @@ package final class Directory: Sendable {
   /// - Parameter mayMake: `false` to create nothing; a missing directory is then represented as one without files.
   package func directory(_ name: String, mayMake: Bool = true) throws -> Directory {
     if mayMake {
-      if mkdirat(descriptor, name, 0o700) == 0 {
+      let code = OpenDirectory.makeOne(name, in: descriptor)
+      if code == 0 {
         try sync()
-      } else if errno != EEXIST {
-        throw failure("mkdir", name)
+      } else if code != EEXIST {
+        throw failure("mkdir", name, code)
       }
     }
     let child = isMissing ? -1 : openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)

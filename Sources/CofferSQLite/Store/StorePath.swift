@@ -54,8 +54,8 @@ extension StoreFile {
       try makeDirectory(parent, location: location)
       try syncName(of: parent, location: location)
     }
-    if mkdir(directory, 0o700) == 0 { return }
-    var failure = errno
+    var failure = OpenDirectory.makeOne(directory)
+    if failure == 0 { return }
     if failure == EEXIST {
       if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
       failure = ENOTDIR

@@ -17,7 +17,10 @@ struct SlotControl: Sendable {
   init(_ directory: String, name: String) throws {
     self.directory = directory
     self.name = name
-    guard mkdir(owners, 0o700) == 0 || errno == EEXIST else { throw failure("mkdir", owners) }
+    let code = OpenDirectory.makeOne(owners)
+    guard code == 0 || code == EEXIST else {
+      throw StorageError.fileSystem("mkdir", path: owners, errno: code, location: name)
+    }
     for path in [directory, owners] { try require(path, S_IFDIR, "a directory") }
     try requireJournalFiles()
   }

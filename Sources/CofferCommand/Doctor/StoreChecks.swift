@@ -113,6 +113,7 @@ struct StoreChecks {
   /// A copy is opened, since SQLite and the engine perform recovery in what they open.
   private func journal(in control: String) async throws -> JournalFacts? {
     guard try PathParts.exists(control + "/journal.db") else { return nil }
+    try StoreFile.checkNames(at: control + "/journal.db", location: name)
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let path = folder + "/journal.db"
@@ -202,7 +203,11 @@ struct StoreChecks {
   }
 
   private func sqlite(_ path: String) async throws -> [Finding] {
-    guard let kind = try kind(of: path) else { return [isNew] }
+    let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+    guard let kind = try kind(of: path) else {
+      try StoreFile.checkNames(at: file, location: name)
+      return [isNew]
+    }
     guard try kind != S_IFDIR || PathParts.exists(path + "/.coffer/journal.db") else {
       return [
         .problem(
@@ -261,7 +266,7 @@ struct StoreChecks {
       ]
     }
     return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + journal.encryption
-      + lost(journal.loss)
+      + lost(journal.loss) + problem { try FileLinks.check(directory, location: name) }
       + RetainedCheck(store: name, control: directory + "/.coffer").all()
   }
 
@@ -291,7 +296,7 @@ struct StoreChecks {
       return [foreign(found)]
     }
     let journal = try await journal(in: control)
-    let loss = lost(journal?.loss) + (journal?.encryption ?? [])
+    let loss = lost(journal?.loss) + (journal?.encryption ?? []) + problem { try HardLinks.refuseReplaced(path) }
     do {
       guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
       return [.ok(name, counted(count, "key"))] + loss + RetainedCheck(store: name, control: control).all()
@@ -305,6 +310,12 @@ struct StoreChecks {
       let message = "\(path) is damaged: it is not a property list of names and values."
       return [hasCopy ? .warning(name, message, fix: fix) : .problem(name, message, fix: fix)]
     }
+  }
+
+  /// Returns the error of a check as a problem, or nothing.
+  private func problem(_ check: () throws -> Void) -> [Finding] {
+    do { try check() } catch { return [.problem(name, error)] }
+    return []
   }
 
   // MARK: Secrets
@@ -322,7 +333,7 @@ struct StoreChecks {
           fix: "\(restoring(path)); or, to start with an empty store: rm -r \(control.quotedForShell)")
       ]
     }
-    var findings: [Finding] = []
+    var findings = problem { try HardLinks.refuseReplaced(path) }
     if status.st_mode & 0o077 != 0 {
       findings.append(
         .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 \(path.quotedForShell)"))

@@ -100,6 +100,7 @@ final class FileSlots: Slots {
         .notAStore, "A directory has the name of the value's file: \(name).",
         advice: "Move it away. Nothing was written.")
     }
+    try FileLinks.refuse(name, in: values, at: path, control: [retained, quarantine])
     try keepName(of: key)
   }
 

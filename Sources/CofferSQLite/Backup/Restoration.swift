@@ -174,7 +174,7 @@ extension StoreFile {
     var configuration = SQLiteConfiguration()
     configuration.createsIfMissing = false
     do {
-      return try resolve(path, configuration: configuration)
+      return try resolve(path, configuration: configuration, isForReading: true)
     } catch let error as StorageError where error.code == .notFound {
       throw StorageError(
         .notFound, "There is no backup at this path.", advice: "Check the path. Nothing was changed.",

@@ -38,7 +38,7 @@ extension ReadOnlyStore {
   ) throws -> ReadOnlyStore {
     var existing = configuration
     existing.createsIfMissing = false
-    let file = try StoreFile.resolve(path, configuration: existing)
+    let file = try StoreFile.resolve(path, configuration: existing, isForReading: true)
     return try ReadOnlyStore(file, configuration, because: reason)
   }
 

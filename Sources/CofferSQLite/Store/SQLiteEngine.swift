@@ -42,7 +42,8 @@ public final class SQLiteEngine: ExpiringEngine {
   ///
   /// A store that cannot be written is opened for reading only. Both defaults can be changed by `configuration`.
   /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (a directory, another application's
-  ///   database, not a database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`.
+  ///   database, not a database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`,
+  ///   `unsupported` (a file of the store has several names).
   public static func open(
     at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
   ) async throws -> SQLiteEngine {

@@ -7,7 +7,11 @@ extension StoreFile {
   /// Resolves a path to the canonical file of a store, which is the same for every spelling of the path.
   ///
   /// Creates the directory (0700) and an empty file (0600) if they are missing and the store may be created.
-  static func resolve(_ path: String, configuration: SQLiteConfiguration) throws -> StoreFile {
+  /// - Parameter isForReading: whether a database that cannot have a write-ahead log, such as a backup, may have several
+  ///   names.
+  static func resolve(
+    _ path: String, configuration: SQLiteConfiguration, isForReading: Bool = false
+  ) throws -> StoreFile {
     let asGiven = configuration.name ?? "sqlite:\(path)"
     guard !path.isEmpty, !path.utf8.contains(0) else {
       throw StorageError(
@@ -27,6 +31,7 @@ extension StoreFile {
     try checkLength(path, location: asGiven)
     let file = StoreFile(path: path, busyTimeout: max(0, configuration.busyTimeout), name: configuration.name)
     try file.checkFile(mayCreate: configuration.createsIfMissing)
+    try file.requireSingleNames(isForReading: isForReading)
     if configuration.createsIfMissing { try file.syncNamesIfNew() }
     return file
   }
@@ -102,8 +107,26 @@ extension StoreFile {
   }
 
   private func create(mayCreate: Bool) throws {
-    try checkLeftovers("is missing")
+    try checkLeftovers()
     guard mayCreate else { throw Schema.missing(description) }
+    guard try size(of: wakePath) != nil else { return try createEmpty() }
+    // The wake-up file of a deleted database holds no data, but would make the new one look like an emptied one. The
+    // lock keeps it from being mistaken for the wake-up file that another process creates meanwhile.
+    guard let lock = try checkpointLock(.patient(milliseconds: busyTimeout)) else {
+      throw StorageError(
+        .busy, "Another process still uses the store that was deleted at this path.",
+        advice: "End that process, then try again. Nothing was changed.", location: description)
+    }
+    try withExtendedLifetime(lock) {
+      guard try size(of: path) == nil else { return }
+      guard unlink(wakePath) == 0 || errno == ENOENT else {
+        throw StorageError.system("unlink", path: wakePath, errno: errno, location: description)
+      }
+      try createEmpty()
+    }
+  }
+
+  private func createEmpty() throws {
     let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 || errno == EEXIST else {
       throw StorageError.creation("open", path: path, errno: errno, location: description)
@@ -113,8 +136,10 @@ extension StoreFile {
 
   /// Checks that no log is left beside a missing or empty database: SQLite would delete it, although it may hold all
   /// that is left of the data.
-  private func checkLeftovers(_ what: String) throws {
-    if let log = try size(of: logPath), log > 0 { throw lost(what, beside: "-wal") }
+  func checkLeftovers(_ what: String = "is missing") throws {
+    for suffix in ["-wal", "-journal"] {
+      if let log = try size(of: path + suffix), log > 0 { throw lost(what, beside: suffix) }
+    }
   }
 
   /// Returns the size of a file in bytes, or `nil` if there is none.

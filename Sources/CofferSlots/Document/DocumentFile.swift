@@ -68,6 +68,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   func checkWritable() throws {
     try parent.requireInPlace()
     try parent.checkWritable()
+    try HardLinks.refuseReplaced(path, location: name)
   }
 
   // MARK: Reading
@@ -223,6 +224,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Replaces the file by a changed one, preserving what other programs have written to it meanwhile. Only one process
   /// at a time may call this.
   func change(_ body: (inout Format.Document) throws -> Void) throws {
+    try HardLinks.refuseReplaced(path, location: name)
     // Other programs take no locks: the stamp is compared once more just before the file is replaced.
     for _ in 0..<16 where try changeOnce(body) { return }
     throw StorageError(

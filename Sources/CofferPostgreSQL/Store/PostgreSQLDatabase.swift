@@ -15,7 +15,7 @@ package final class PostgreSQLDatabase: Sendable {
     var isReconnecting = false
     var isClosed = false
     /// What the open stores want to be told, by their identity.
-    var stores: [ObjectIdentifier: (feed: AvailabilityFeed, history: HistoryCheck)] = [:]
+    var stores: [ObjectIdentifier: (condition: StoreCondition, history: HistoryCheck)] = [:]
   }
 
   let target: ConnectionTarget
@@ -135,8 +135,8 @@ package final class PostgreSQLDatabase: Sendable {
   private static let message = ServerStatement("SELECT pg_logical_emit_message(true, 'coffer', '')")
 
   /// Adds an open store, which is told about the availability, and about other server instances, until ``remove(_:)``.
-  func add(_ feed: AvailabilityFeed, _ history: HistoryCheck, of store: AnyObject) {
-    state.withLock { $0.stores[ObjectIdentifier(store)] = (feed, history) }
+  func add(_ condition: StoreCondition, _ history: HistoryCheck, of store: AnyObject) {
+    state.withLock { $0.stores[ObjectIdentifier(store)] = (condition, history) }
   }
 
   func remove(_ store: AnyObject) {
@@ -144,7 +144,7 @@ package final class PostgreSQLDatabase: Sendable {
   }
 
   private func tell(_ availability: StoreAvailability) {
-    for (feed, _) in state.withLock({ Array($0.stores.values) }) { feed.set(availability) }
+    for (condition, _) in state.withLock({ Array($0.stores.values) }) { condition.note(availability) }
   }
 
   // MARK: Reading

@@ -139,7 +139,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
   }
 
   public func availability() -> AsyncStream<StoreAvailability> {
-    isClosed.withLock { $0 } ? AvailabilityFeed.closed() : store.availability.subscribe()
+    isClosed.withLock { $0 } ? AvailabilityFeed.closed() : store.condition.availability.subscribe()
   }
 
   // MARK: Closing

@@ -79,6 +79,16 @@ extension StorageError {
       location: location)
   }
 
+  /// The error for a role that has lost the right to read a table of the store.
+  static func mayNotRead(_ location: String) -> StorageError {
+    StorageError(
+      .permissionDenied, "The role may not read all tables of the store any more.",
+      advice: "Grant it the store with 'coffer postgresql grant'.", location: location)
+  }
+
+  /// Whether the server could not be asked.
+  var isAboutConnection: Bool { [.unavailable, .closed, .busy].contains(code) }
+
   /// The error for a role without the right to write.
   static func mayOnlyRead(_ location: String) -> StorageError {
     StorageError(

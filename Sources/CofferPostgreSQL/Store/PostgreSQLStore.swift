@@ -20,7 +20,7 @@ final class PostgreSQLStore: Sendable {
   let features: StoreCapabilities.Features
   let isReadOnly: Bool
   let feed: ChangeFeed
-  let availability: AvailabilityFeed
+  let condition: StoreCondition
   let sweeping: SweepSchedule
   let history = HistoryCheck()
   private let quarantined = Locked<Set<Finding.Identity>>([])
@@ -34,8 +34,12 @@ final class PostgreSQLStore: Sendable {
     (features, isReadOnly) = (opened.features, opened.isReadOnly)
     state = Locked(State(epoch: opened.epoch))
     sweeping = SweepSchedule(isNeeded: opened.hasExpiries)
-    availability = AvailabilityFeed(events: database.configuration.events, location: opened.location)
-    if let transaction = opened.newestTransaction { history.note(opened.newestCommit, transaction) }
+    condition = StoreCondition(
+      AvailabilityFeed(events: database.configuration.events, location: opened.location))
+    if let transaction = opened.newestTransaction {
+      history.note(opened.newestCommit, transaction)
+      history.see(HistoryCheck.Known(revision: opened.newestCommit, transaction: transaction))
+    }
     let reader = JournalReader(database: database, store: opened.id, history: history)
     feed = ChangeFeed(
       latest: opened.head, capacity: min(4_096, max(1, database.configuration.journalRetention)),
@@ -47,7 +51,7 @@ final class PostgreSQLStore: Sendable {
       }
     }
     history.setCheck { [weak self] in try await self?.checkHistory() ?? false }
-    database.add(availability, history, of: self)
+    database.add(condition, history, of: self)
   }
 
   deinit { database.remove(self) }
@@ -93,7 +97,7 @@ final class PostgreSQLStore: Sendable {
     }
     feed.finish()
     database.remove(self)
-    availability.finish()
+    condition.availability.finish()
   }
 
   func drain() async { await queue.withLock { $0 }?.drain() }
@@ -170,20 +174,6 @@ final class PostgreSQLStore: Sendable {
     guard let started else { return }
     database.hints.listen(id, started.bell, in: database)
     started.start(weakly: self)
-  }
-
-  /// Reads the head, and tells subscribers if other processes have committed.
-  /// - Returns: Whether they have.
-  func lookAtHead() async throws -> Bool {
-    let known = latestRevision
-    let rows = try await database.read(ServerCall(ReadStatements.head, [.int8(id)]))
-    guard rows.count == 1 else { throw StorageError.storeIsGone(location) }
-    let head = StoreRevision(head: rows.int8(0, 0))
-    guard try await agree(head: head, epoch: UInt64(bitPattern: rows.int8(0, 1)), knownBefore: known) else {
-      return true
-    }
-    feed.advance(to: head)
-    return head > known
   }
 
   // MARK: Damage

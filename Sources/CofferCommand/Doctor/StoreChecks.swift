@@ -305,7 +305,8 @@ struct StoreChecks {
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
       let fix =
         hasCopy
-        ? "Use the store, which serves the last copy that Coffer wrote, or: cp \(copy.quotedForShell) \(quoted)"
+        ? "Use the store, which serves the last copy that Coffer wrote, or: "
+          + "mv \(quoted) \(quoted).damaged; cp \(copy.quotedForShell) \(quoted)"
         : "Restore a backup, or start with no preferences: mv \(quoted) \(quoted).old"
       let message = "\(path) is damaged: it is not a property list of names and values."
       return [hasCopy ? .warning(name, message, fix: fix) : .problem(name, message, fix: fix)]
@@ -366,7 +367,10 @@ struct StoreChecks {
   private func restoring(_ path: String) -> String {
     let copy = path + ".coffer/copy"
     guard access(copy, F_OK) == 0 else { return "Restore it from a backup" }
-    return "Restore it from a backup, or from the last copy: cp \(copy.quotedForShell) \(path.quotedForShell)"
+    let quoted = path.quotedForShell
+    // A damaged file is kept: the copy may be older.
+    let keeping = access(path, F_OK) == 0 ? "mv \(quoted) \(quoted).damaged; " : ""
+    return "Restore it from a backup, or from the last copy: \(keeping)cp \(copy.quotedForShell) \(quoted)"
   }
 
   private func chain() async -> (finding: Finding, taken: Int?) {

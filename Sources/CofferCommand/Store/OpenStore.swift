@@ -130,9 +130,10 @@ private var tellingSlots: SlotConfiguration {
   }
   configuration.onDamage = { report in
     guard report.key == nil, report.isCopyUsed else { return }
+    let place = report.quarantineID.map { "the quarantine, as \($0)" } ?? "the damaged file"
     warn(
-      "\(report.location.oneLine()) is damaged: it was moved to the quarantine, and the last copy that Coffer wrote "
-        + "is used instead. Later changes by other programs are only in the quarantined bytes.")
+      "\(report.location.oneLine()) is damaged: the last copy that Coffer wrote is used instead. Later changes by other "
+        + "programs are only in \(place).")
   }
   return configuration
 }

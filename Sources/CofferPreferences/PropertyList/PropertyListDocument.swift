@@ -25,11 +25,12 @@ package struct PropertyListFormat: DocumentFormat {
 
   /// Decodes a file.
   /// - Parameter allowsOldStyle: whether a dictionary in the old style, `{ name = value; }` in UTF-8, is accepted, too.
-  /// - Throws: `damaged` for anything else.
+  /// - Throws: `valueTooLarge` for a binary file whose shared objects expand beyond all measure, and `damaged` for
+  ///   anything else.
   package func decode(_ file: Data, allowsOldStyle: Bool) throws -> PropertyListDocument {
     var format = PropertyListSerialization.PropertyListFormat.xml
-    guard Self.isPropertyList(file) || (allowsOldStyle && Self.isOldStyle(file)),
-      let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: &format),
+    guard let list = try Self.propertyList(file) ?? (allowsOldStyle && Self.isOldStyle(file) ? file : nil),
+      let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: &format),
       case .dictionary(let entries)? = PreferenceValue(propertyList: root, of: file.count)
     else {
       throw StorageError(.damaged, "The preferences are damaged: the file is not a property list of names and values.")
@@ -54,13 +55,38 @@ package struct PropertyListFormat: DocumentFormat {
     return document
   }
 
-  /// Whether the file can be an XML or binary property list. Foundation reads any other text in the old OpenStep
-  /// format: a few blanks, which a failing disk may leave of a file, become an empty dictionary.
-  private static func isPropertyList(_ file: Data) -> Bool {
-    if file.starts(with: Array("bplist".utf8)) { return BinaryPropertyList(file)?.isTree ?? false }
-    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-    let text = file.starts(with: mark) ? file.dropFirst(mark.count) : file[...]
-    return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<")
+  /// Returns what Foundation can read as an XML or binary property list; `nil` for other files. Foundation reads any
+  /// other text in the old OpenStep format: a few blanks, which a failing disk may leave of a file, become an empty
+  /// dictionary.
+  private static func propertyList(_ file: Data) throws -> Data? {
+    if file.starts(with: Array("bplist".utf8)) { return try BinaryPropertyList(file)?.isValid() ?? false ? file : nil }
+    let list = utf16(file) ?? file
+    let text = list.starts(with: utf8Mark) ? list.dropFirst(utf8Mark.count) : list[...]
+    return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<") ? list : nil
+  }
+
+  private static let utf8Mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+
+  /// Returns a text in UTF-16 as UTF-8 with a byte order mark, which takes precedence over the encoding that its XML
+  /// declares; `nil` for other files. Foundation reads UTF-16 only after a byte order mark, which it requires of none.
+  private static func utf16(_ file: Data) -> Data? {
+    let isBigEndian: Bool
+    switch Array(file.prefix(2)) {
+    case [0xFE, 0xFF], [0x00, UInt8(ascii: "<")]: isBigEndian = true
+    case [0xFF, 0xFE], [UInt8(ascii: "<"), 0x00]: isBigEndian = false
+    default: return nil
+    }
+    guard file.count.isMultiple(of: 2) else { return nil }
+    let units = file.withUnsafeBytes { bytes in
+      stride(from: 0, to: bytes.count, by: 2).map { offset in
+        let unit = bytes.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+        return isBigEndian ? UInt16(bigEndian: unit) : UInt16(littleEndian: unit)
+      }
+    }
+    guard let text = String(validating: units.first == 0xFEFF ? units.dropFirst() : units[...], as: UTF16.self) else {
+      return nil
+    }
+    return Data(utf8Mark) + Data(text.utf8)
   }
 
   /// Whether the text can be a dictionary in the old style. Octal escapes of other than ASCII characters are refused:
@@ -154,10 +180,10 @@ package struct PreferenceItem: Sendable {
 }
 
 extension PreferenceValue {
-  /// Converts what Foundation has decoded from a file of `size` bytes; `nil` if it has more values than the file can
-  /// hold. (A binary file can refer to one array many times.)
+  /// Converts what Foundation has decoded from a file of `size` bytes; `nil` if it has more values than the file may
+  /// hold.
   init?(propertyList value: Any, of size: Int) {
-    var budget = size
+    var budget = size + BinaryPropertyList.additionalValues
     self.init(propertyList: value, &budget)
   }
 

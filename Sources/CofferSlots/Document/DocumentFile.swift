@@ -163,12 +163,14 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     if isFirst {
       onDamage?(
         DamageReport(
-          key: nil, revision: .zero, size: content.data.count, location: name, isCopyUsed: copy.flatMap { $0 } != nil))
+          key: nil, revision: .zero, size: content.data.count, location: name, isCopyUsed: copy.flatMap { $0 } != nil,
+          quarantineID: kept))
     }
     guard let document = copy ?? nil else {
       throw StorageError(
         .damaged, "\(error.message) \(path.escapingControlCharacters)",
-        advice: "\(kept) Restore a backup of the file, or move it away to start with an empty store.",
+        advice: "\(kept.map { "Its bytes were kept as quarantine/\($0)." } ?? "Its bytes stay where they are.") "
+          + "Restore a backup of the file, or move it away to start with an empty store.",
         location: name)
     }
     let reading = Reading(
@@ -208,15 +210,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
   }
 
-  /// Quarantines damaged bytes.
-  /// - Returns: A sentence that states where they are.
+  /// Copies damaged bytes to the quarantine.
+  /// - Returns: Their name there; `nil` in a read-only store, which leaves them where they are.
   /// - Throws: An error if they cannot be kept; the file must not be overwritten then.
-  private func keep(_ content: FileContent) throws -> String {
-    guard let quarantine else { return "Its bytes stay where they are." }
+  private func keep(_ content: FileContent) throws -> String? {
+    guard let quarantine else { return nil }
     let name = "damaged-\(content.stamp.inode)-\(content.stamp.seconds)-\(content.stamp.nanoseconds)"
     // Written elsewhere and renamed: several readers may do this at once, and each can be killed halfway.
     if try quarantine.stamp(name) == nil { try quarantine.replace(name, with: content.data, through: staged) }
-    return "Its bytes were kept as quarantine/\(name)."
+    return name
   }
 
   // MARK: Writing

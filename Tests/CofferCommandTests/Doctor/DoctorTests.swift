@@ -141,6 +141,7 @@ struct DoctorTests {
       "damaged preferences with a copy", of: ["prefs:p"], "warning", "prefs:p",
       "ROOT/home/.config/p.plist is damaged: it is not a property list of names and values.",
       fix: "Use the store, which serves the last copy that Coffer wrote, or: "
+        + "mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.damaged; "
         + "cp ROOT/home/.config/.coffer-preferences/p/copy ROOT/home/.config/p.plist"
     ) { try await $0.prepare("coffer set a 1 --store prefs:p; echo '<plist><di' > .config/p.plist") },
     Fault(
@@ -188,7 +189,7 @@ struct DoctorTests {
       "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "warning", "sealed:s",
       "The sealed store is damaged: its values are corrupt.",
       fix: "Use the store, which serves the last copy. "
-        + "Restore it from a backup, or from the last copy: cp s.coffer/copy s."
+        + "Restore it from a backup, or from the last copy: mv s s.damaged; cp s.coffer/copy s."
     ) { try await $0.prepare(seal + "truncate -s -1 s") },
     Fault(
       "truncated, and no copy", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",

@@ -76,6 +76,7 @@ import Testing
     #expect(reports.withLock { $0.map(\.size) } == [bytes.count])
     #expect(reports.withLock { $0.first?.key == nil && $0.first?.location.hasPrefix("prefs:") == true })
     try expectKept(fixture, bytes)
+    #expect(try reports.withLock { $0.first?.quarantineID } == fixture.names(in: "quarantine").first)
     #expect(await availability(engine) == .available)
     // The damaged file stays until the next commit.
     #expect(try Data(contentsOf: URL(fileURLWithPath: fixture.file)) == Data(bytes))

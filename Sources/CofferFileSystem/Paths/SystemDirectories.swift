@@ -42,7 +42,7 @@ package struct SystemDirectories: Sendable {
     #else
       let found =
         switch purpose {
-        case .documents: absolute("XDG_DOCUMENTS_DIR") ?? registered(purpose)
+        case .documents: absolute("XDG_DOCUMENTS_DIR") ?? homeDocuments ?? registered(purpose)
         case .caches: absolute("XDG_CACHE_HOME") ?? home(".cache")
         case .applicationSupport: absolute("XDG_DATA_HOME") ?? home(".local/share")
         case .preferences: absolute("XDG_CONFIG_HOME") ?? home(".config")
@@ -78,6 +78,35 @@ package struct SystemDirectories: Sendable {
   }
 
   private func home(_ path: String) -> URL? { absolute("HOME")?.appendingPathComponent(path, isDirectory: true) }
+
+  /// The documents below HOME: the directory that `user-dirs.dirs` names, as `xdg-user-dir` finds it, or `Documents`;
+  /// `nil` without HOME. Foundation looks for both in the home directory of the account instead, which is another one in
+  /// a container, a service and a test.
+  private var homeDocuments: URL? {
+    guard let home = absolute("HOME") else { return nil }
+    let config = absolute("XDG_CONFIG_HOME") ?? home.appendingPathComponent(".config", isDirectory: true)
+    let file = try? String(contentsOf: config.appendingPathComponent("user-dirs.dirs"), encoding: .utf8)
+    let named = file?.split(separator: "\n").compactMap { Self.documents(in: $0, home: home.path) }.last
+    return URL(fileURLWithPath: named ?? home.path + "/Documents", isDirectory: true)
+  }
+
+  /// Returns the path in a line `XDG_DOCUMENTS_DIR="$HOME/Texts"` or `XDG_DOCUMENTS_DIR="/texts"`; `nil` for others.
+  private static func documents(in line: Substring, home: String) -> String? {
+    let parts = line.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+    guard parts.count == 2, parts[0] == "XDG_DOCUMENTS_DIR", parts[1].count > 2, parts[1].hasPrefix("\""),
+      parts[1].hasSuffix("\"")
+    else { return nil }
+    let quoted = parts[1].dropFirst().dropLast()
+    let isBelowHome = quoted.hasPrefix("$HOME/")
+    guard isBelowHome || quoted.hasPrefix("/") else { return nil }
+    var path = isBelowHome ? home : ""
+    var isEscaped = false
+    for character in isBelowHome ? quoted.dropFirst(5) : quoted {
+      isEscaped = !isEscaped && character == "\\"
+      if !isEscaped { path.append(character) }
+    }
+    return path
+  }
 
   /// Returns the directory that a variable names. A relative path is ignored, as the XDG specification requires.
   private func absolute(_ name: String) -> URL? {

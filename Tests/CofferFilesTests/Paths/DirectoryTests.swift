@@ -37,6 +37,30 @@ import Testing
     #expect(try FileDirectory.documents.url().path.hasPrefix("/"))
   }
 
+  /// A program in a container, a service or a test has another home than the account.
+  @Test func documentsAreBelowHOME() throws {
+    let home = [(name: "HOME", value: root.path("h"))]
+    func documents(_ more: [(name: String, value: String)] = []) throws -> String {
+      try use(home + more) { try FileDirectory.documents.url().path }
+    }
+    #expect(try documents() == root.path("h/Documents"))
+    for (folder, variables) in [("h/.config", []), ("c", [(name: "XDG_CONFIG_HOME", value: root.path("c"))])] {
+      try FileManager.default.createDirectory(
+        at: root.url.appendingPathComponent(folder), withIntermediateDirectories: true)
+      for (line, path) in [
+        ("\"$HOME/Meine Dokumente\"", root.path("h/Meine Dokumente")), ("\"/srv/a\\\"b\"", "/srv/a\"b"),
+        ("\"relative\"", root.path("h/Documents")), ("$HOME/x", root.path("h/Documents")),
+        ("\"/first\"\nXDG_DOCUMENTS_DIR=\"/last\"", "/last"),
+      ] {
+        let text = "# Written by xdg-user-dirs-update\nXDG_MUSIC_DIR=\"/m\"\nXDG_DOCUMENTS_DIR=\(line)\n"
+        try Data(text.utf8).write(to: root.url.appendingPathComponent(folder + "/user-dirs.dirs"))
+        #expect(try documents(variables) == path, "\(line)")
+      }
+    }
+    // A relative HOME is none.
+    #expect(try use([(name: "HOME", value: "h")]) { try FileDirectory.documents.url() }.path.hasPrefix("/"))
+  }
+
   @Test func customDirectoriesAreFileURLs() throws {
     #expect(try FileDirectory.custom(root.url).url() == root.url)
     let web = try #require(URL(string: "https://example.com/a"))

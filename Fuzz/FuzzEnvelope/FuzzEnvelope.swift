@@ -21,7 +21,7 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   guard let key else { preconditionFailure("there is no key") }
   if let header = try? EnvelopeHeader(of: bytes) {
     precondition(
-      EnvelopeHeader.isPresent(in: bytes) && bytes.count >= Envelope.overhead, "an envelope without a header")
+      SealedValue.isPresent(in: bytes) && bytes.count >= Envelope.overhead, "an envelope without a header")
     precondition(!(isCanary && header.isPadded), "the canary: a failure must be detected")
   }
   if let count = EnvelopePadding.count(in: bytes) {

@@ -59,7 +59,9 @@ public final class EngineKeyValueStorage: KeyValueStorage, Sendable {
   /// it is unknown whether there is a value.
   public func retrieve(for key: String, finished: @escaping (_ value: Value?, _ error: (any Error)?) -> Void) {
     start(key, Completion { finished($0.value, $0.error) }) { [engine] key in
-      guard let entry = try await engine.entry(key) else { throw MissingValue() }
+      guard let entry = try await engine.entry(key)?.requiringPlain(at: engine.description) else {
+        throw MissingValue()
+      }
       return Bytes(entry.value)
     }
   }
@@ -79,7 +81,7 @@ extension EngineKeyValueStorage {
     for key: String, finished: @escaping (_ value: Versioned<Bytes>?, _ error: (any Error)?) -> Void
   ) {
     start(key, Completion { finished($0.value, $0.error) }) { [engine] key in
-      let entry = try await engine.versionedEntry(key)
+      let entry = try await engine.versionedEntry(key)?.requiringPlain(at: engine.description)
       return Versioned(entry.map { Bytes($0.value) }, revision: entry?.revision)
     }
   }

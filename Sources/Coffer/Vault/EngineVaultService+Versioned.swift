@@ -6,7 +6,7 @@ extension EngineVaultService {
   ///   ``SwiftVaultError/unsupportedOperation(description:)`` where the engine has no revisions.
   public func loadVersionedData(forKey key: String) async throws -> Versioned<Data> {
     try await VaultOperation.load(key).run {
-      let entry = try await engine.versionedEntry(scope.key(key))
+      let entry = try await engine.versionedEntry(scope.key(key))?.requiringPlain(at: engine.description)
       return Versioned(entry?.value, revision: entry?.revision)
     }
   }

@@ -38,7 +38,7 @@ public protocol EngineBacked: StorageAdapter {
 
 extension EngineBacked {
   public func read(key: String) async throws -> Data? {
-    try await engine.entry(StoreKey(key))?.value
+    try await engine.entry(StoreKey(key))?.requiringPlain(at: engine.description).value
   }
 
   public func write(key: String, data: Data) async throws {

@@ -191,6 +191,11 @@ struct MemoryContent: Sendable {
     for case .requireRecord(let name, let expected) in batch.operations where records[name]?.revision != expected {
       throw StorageError.preconditionFailed(name.key, location: location)
     }
+    guard records[.keyRing] == nil else { return }
+    for case .put(let key, let data, let attributes) in batch.operations
+    where values[key]?.attributes.isMarked == true && SealedValue.isRefused(data, attributes) {
+      throw StorageError.ringIsLost(location: location, key: key)
+    }
   }
 
   mutating func apply(_ batch: WriteBatch, at date: Date) {

@@ -14,9 +14,12 @@ extension ValueAttributes {
 }
 
 extension StorageError {
-  /// Returns the error for a value in a form of another program, or `nil` if its attributes name none.
+  /// Returns the error for a value whose bytes are not what was stored under its key: they are in a form of another
+  /// program, or an envelope that was not opened. Returns `nil` for any other.
   package static func foreignForm(_ attributes: ValueAttributes, at location: String, key: StoreKey) -> StorageError? {
-    guard !attributes.isEmpty, attributes[.foreignForm] != nil else { return nil }
+    guard !attributes.isEmpty else { return nil }
+    guard !attributes.isMarked else { return .isSealed(key, location: location) }
+    guard attributes[.foreignForm] != nil else { return nil }
     return StorageError(
       .foreignFormat, "Another program has stored the value in its own form: a JSON object with a transaction id.",
       advice: "Take it over from the directory of the store itself, or write the key again. It is unchanged.",

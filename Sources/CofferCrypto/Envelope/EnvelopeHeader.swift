@@ -4,7 +4,7 @@ package import Foundation
 /// The plain header of an envelope. It can be read without a key, and whatever it says is authentic only once the
 /// envelope is opened. `docs/formats/envelope.md` describes it byte by byte.
 package struct EnvelopeHeader: Hashable, Sendable {
-  static let magic: [UInt8] = [0xFF] + "CENV".utf8
+  static let magic = SealedValue.magic
   static let newest: UInt8 = 1
   static let count = 64
   static let saltCount = 24
@@ -53,10 +53,6 @@ package struct EnvelopeHeader: Hashable, Sendable {
     isPadded = flags & Self.paddedFlag != 0
     keyID = KeyID(envelope.part(Self.derivationCount, KeyID.count))
   }
-
-  /// Returns whether bytes begin like an envelope. The first one is 0xFF, which no text in UTF-8, no JSON and no
-  /// property list contains.
-  package static func isPresent(in bytes: Data) -> Bool { bytes.starts(with: magic) }
 
   /// Writes the header of a new envelope, with a random salt.
   static func write(

@@ -39,14 +39,6 @@ extension StorageError {
       advice: "Update the program. Nothing was changed.", location: location, key: key)
   }
 
-  /// Returns the error for encrypted values whose key ring is missing.
-  static func ringIsLost(location: String, key: StoreKey? = nil) -> StorageError {
-    StorageError(
-      .keyUnavailable, "The store holds encrypted values and has no key ring: the key ring was lost.",
-      advice: "Restore the store from a backup; of a store of files, the directory .coffer holds the ring. "
-        + "Nothing was changed.", location: location, key: key)
-  }
-
   /// Returns the error for a store that was encrypted when it was opened.
   static func ringIsGone(location: String) -> StorageError {
     StorageError(

@@ -15,8 +15,6 @@ extension ValueAttribute<UInt8> {
   static let type = ValueAttribute(code: 1)
   /// The type with which an envelope in a store of property lists was written.
   static let hiddenType = ValueAttribute(code: 6)
-  /// The mark of a value that is an envelope: the version of its associated data.
-  static let envelope = ValueAttribute(code: 4)
 }
 
 extension ValueAttribute<UInt64> {
@@ -30,32 +28,18 @@ extension ValueAttribute<AttributeBytes> {
 }
 
 extension ValueAttributes {
-  /// The present version of the mark.
-  private static let version: UInt8 = 1
-  private static let markOnly: ValueAttributes = {
-    var mark = ValueAttributes()
-    mark[.envelope] = version
-    return mark
-  }()
-
-  /// Whether the attributes mark an envelope, of any version.
-  package var isMarked: Bool {
-    // The mark of most values is their only attribute, or the first one.
-    !isEmpty && (encoded[0] == ValueAttribute.envelope.code || self[.envelope] != nil)
-  }
-
   /// Whether the attributes have the sealed name of a value whose key is opaque.
   package var hasSealedName: Bool { isMarked && self[.sealedName] != nil }
 
   /// Whether the attributes mark an envelope of a version that this one can open.
-  var hasKnownMark: Bool { beginsWithMark || self[.envelope] == Self.version }
+  var hasKnownMark: Bool { beginsWithMark || self[.envelope] == Self.envelope[.envelope] }
 
   /// Whether the known mark is the first attribute, which the bytes show without decoding any.
-  private var beginsWithMark: Bool { encoded.starts(with: Self.markOnly.encoded) }
+  private var beginsWithMark: Bool { encoded.starts(with: Self.envelope.encoded) }
 
   /// Returns the attributes with the mark, as they are stored and bound.
   /// - Parameter mark: the mark, with the sealed name of a value whose name is hidden.
-  func marked(_ mark: ValueAttributes? = nil) -> ValueAttributes { merging(mark ?? Self.markOnly) }
+  func marked(_ mark: ValueAttributes? = nil) -> ValueAttributes { merging(mark ?? Self.envelope) }
 
   /// Returns the attributes without those of the encryption, as a caller sees them.
   var visible: ValueAttributes {
@@ -71,8 +55,8 @@ extension ValueAttributes {
 
   /// Whether there is nothing but the known mark and, at most, a sealed name.
   private var isMarkOnly: Bool {
-    let start = Self.markOnly.encoded.count
-    guard beginsWithMark, encoded.count >= start + 3 else { return encoded == Self.markOnly.encoded }
+    let start = Self.envelope.encoded.count
+    guard beginsWithMark, encoded.count >= start + 3 else { return encoded == Self.envelope.encoded }
     return encoded[start] == ValueAttribute.sealedName.code
       && start + 3 + Int(encoded[start + 1]) + Int(encoded[start + 2]) << 8 == encoded.count
   }

@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferCrypto
 import CofferLocks
 
 /// A decorator of a store of plain values that encrypts those of some keys.
@@ -104,7 +103,8 @@ package final class SelectiveEncryption: EngineDecorator {
       let task =
         state.opening
         ?? Task { [self] in
-          try await refuseLostRing()
+          // A new ring would make the envelopes of a lost one look like values that were planted.
+          if try await StoredKeyRing.load(from: plain) == nil { try await plain.refuseLostRing() }
           guard accepts else {
             return try await EncryptedEngine.open(plain, key: source(), configuration: configuration)
           }
@@ -123,22 +123,6 @@ package final class SelectiveEncryption: EngineDecorator {
     }
   }
 
-  /// Refuses a store that has lost its key ring, and perhaps the marks of its encrypted values with it, as if the
-  /// journal of a store of files was deleted: a new ring would make them look like values that were planted.
-  private func refuseLostRing() async throws {
-    let isSearchable = capabilities.contains([.snapshots, .listing])
-    guard isSearchable, try await StoredKeyRing.load(from: plain) == nil else { return }
-    try await plain.withAllStored { snapshot in
-      for summary in try await snapshot.allSummaries() {
-        guard !summary.attributes.isMarked else { throw ringIsLost(summary.key) }
-        guard isEncrypted(summary.key), let entry = try await snapshot.entries([summary.key])[0] else { continue }
-        if (try? EnvelopeHeader(of: entry.value)) != nil { throw ringIsLost(summary.key) }
-      }
-    }
-  }
-
-  private func ringIsLost(_ key: StoreKey) -> StorageError { .ringIsLost(location: description, key: key) }
-
   /// Returns whether the key ring is needed to read stored entries.
   /// - Throws: `keyUnavailable` if one is encrypted and the ring was lost; `notEncrypted` if one is stored in plain and
   ///   must be encrypted.
@@ -147,7 +131,7 @@ package final class SelectiveEncryption: EngineDecorator {
       let isSealed = entry.attributes.isMarked
       guard isSealed || isEncrypted(entry.key) else { continue }
       let hasRing = if opened != nil { true } else { try await StoredKeyRing.load(from: plain) != nil }
-      guard hasRing || !isSealed && (try? EnvelopeHeader(of: entry.value)) == nil else { throw ringIsLost(entry.key) }
+      guard hasRing || !isSealed else { throw StorageError.ringIsLost(location: description, key: entry.key) }
       guard isSealed else { throw StorageError.isPlain(entry.key, location: description) }
       return true
     }

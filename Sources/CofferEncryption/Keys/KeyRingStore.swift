@@ -30,7 +30,7 @@ package struct OpenKeyRing: Sendable {
 /// damage (``StoreEvent/Kind/damaged(_:)``). Every write depends on the revisions that were read, so that processes
 /// that change the ring at once agree on one.
 package struct KeyRingStore: Sendable {
-  package static let record = SystemRecordName("encryption" as StoreKey)
+  package static let record = SystemRecordName.keyRing
   package static let copy = SystemRecordName("encryption.copy" as StoreKey)
   /// The records that belong to a ring, and mean nothing without it or under another one.
   private static let companions = [FreshnessRecord.name, ValuesRecord.name, RotationLease.record]
@@ -209,17 +209,13 @@ package struct KeyRingStore: Sendable {
         advice: "Open it without encryption, or restore it from a backup. Nothing was changed.",
         location: engine.description)
     }
-    if missing == .createForPlainValues {
-      let isSealed = try await engine.withAllStored { snapshot in
-        try await snapshot.allSummaries().contains { $0.attributes.isMarked }
-      }
-      guard !isSealed else { throw StorageError.ringIsLost(location: engine.description) }
-    }
+    if missing == .createForPlainValues { try await engine.refuseLostRing() }
     if missing == .create {
       let isEmpty = try await engine.withSnapshot {
         try await $0.listingKeptForms.summaries(prefix: nil, after: nil, limit: 1).isEmpty
       }
       guard isEmpty else {
+        try await engine.refuseLostRing()
         throw StorageError(
           .keyUnavailable,
           "The store holds values and has no key ring: they are plain, or encrypted and the ring was lost.",

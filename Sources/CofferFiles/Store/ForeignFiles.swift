@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferCrypto
 import CofferFileSystem
 import Foundation
 
@@ -41,7 +40,7 @@ package enum ForeignFiles {
     for name in names.prefix(sampleCount) {
       // A file that cannot be read is counted all the same.
       guard let head = try? directory.head(name, limit: sampleSize) else { continue }
-      if !isBegun, EnvelopeHeader.isPresent(in: head.data) { return nil }
+      if !isBegun, SealedValue.isPresent(in: head.data) { return nil }
       encodings[ForeignEncoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
     }
     return ForeignData(
@@ -52,6 +51,17 @@ package enum ForeignFiles {
   static func refuse(in path: String, location: String, unless policy: ForeignDataPolicy) throws {
     guard policy == .refuse, let found = try recognize(in: path, location: location) else { return }
     throw StorageError.foreign(found)
+  }
+
+  /// Counts the values of a store that are envelopes. Reads the first bytes of each file and changes nothing.
+  /// - Throws: `StorageError`: the errors of listing the directory.
+  package static func countEnvelopes(in path: String, location: String) throws -> Int {
+    let directory = try Directory(path, location: location)
+    return try directory.fileNames().count { name in
+      // A file that cannot be read is reported by whoever reads its value.
+      guard !isNoValue(name), let head = try? directory.head(name, limit: SealedValue.magic.count) else { return false }
+      return SealedValue.isPresent(in: head.data)
+    }
   }
 
   // MARK: Taking over in place

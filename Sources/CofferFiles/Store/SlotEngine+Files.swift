@@ -131,7 +131,7 @@ extension FileSlots {
     return String(cString: canonical)
   }
 
-  /// Throws `notFound` unless the directory contains `.coffer`. The journal in it may be missing; it is rebuilt. A
+  /// Throws `notFound` unless the directory contains `.coffer` or an envelope. The journal may be missing; it is rebuilt. A
   /// directory with files of other programs is refused, or taken for a store, as the policy says.
   private static func requireStore(_ path: String, _ name: String, _ policy: ForeignDataPolicy) throws {
     do {
@@ -142,6 +142,8 @@ extension FileSlots {
           guard policy != .refuse else { throw StorageError.foreign(found) }
           return
         }
+        // A store that has lost `.coffer`, which is rebuilt, is not an absent one.
+        if try ForeignFiles.countEnvelopes(in: path, location: name) > 0 { return }
       }
     } catch let error as StorageError {
       throw error.locating(at: name)

@@ -95,7 +95,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// - Throws: `StorageError`.
   public func get(_ key: String) async throws -> PreferenceValue? {
     let key = try StoreKey(key)
-    guard let entry = try await engine.entry(key) else { return nil }
+    guard let entry = try await engine.entry(key)?.requiringPlain(at: engine.description) else { return nil }
     // A collection written by another program may contain more than its JSON bytes can represent.
     let slots = engine.as(SlotEngine.self)?.slots as? DocumentSlots<PropertyListFormat>
     if let present = try slots?.document().values[key], present.bytes == entry.value { return present }

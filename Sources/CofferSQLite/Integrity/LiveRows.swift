@@ -39,14 +39,18 @@ final class LiveRowCounter {
     var rows = LiveRows()
     /// The large values that no row refers to any more.
     var large: [LargeValue] = []
+    /// Whether a statement must not replace envelopes, and whether it met one.
+    var keepsSealed = false
+    var metSealed = false
   }
 
   /// The state, changed by SQLite's calls on the thread that runs the statement, and by the committer on that thread.
   private let state: UnsafeMutablePointer<State>
   private let connection: Connection
 
-  /// The SQL expression that a statement evaluates for each row that it removes; its value is true.
-  static let removing = "coffer_removing(revision, checksum, large, key)"
+  /// The SQL expression that a statement evaluates for each row that it removes; its value is true, except for an
+  /// envelope within ``keepingSealed(_:)``.
+  static let removing = "coffer_removing(revision, checksum, large, key, attributes)"
 
   init(_ connection: Connection) throws {
     self.connection = connection
@@ -54,12 +58,12 @@ final class LiveRowCounter {
     state.initialize(to: State())
     let flags = SQLITE_UTF8 | SQLITE_DIRECTONLY
     let code = sqlite3_create_function_v2(
-      connection.handle, "coffer_removing", 4, flags, state, noteRemovedRow, nil, nil, nil)
+      connection.handle, "coffer_removing", 5, flags, state, noteRemovedRow, nil, nil, nil)
     guard code == SQLITE_OK else { throw connection.error(code) }
   }
 
   deinit {
-    sqlite3_create_function_v2(connection.handle, "coffer_removing", 4, SQLITE_UTF8, nil, nil, nil, nil, nil)
+    sqlite3_create_function_v2(connection.handle, "coffer_removing", 5, SQLITE_UTF8, nil, nil, nil, nil, nil)
     state.deinitialize(count: 1)
     state.deallocate()
   }
@@ -67,6 +71,15 @@ final class LiveRowCounter {
   var rows: LiveRows {
     get { state.pointee.rows }
     set { state.pointee.rows = newValue }
+  }
+
+  /// Runs a statement that replaces no envelope.
+  /// - Returns: Whether it met one, which is in its place then.
+  func keepingSealed(_ body: () throws -> Void) rethrows -> Bool {
+    (state.pointee.keepsSealed, state.pointee.metSealed) = (true, false)
+    defer { state.pointee.keepsSealed = false }
+    try body()
+    return state.pointee.metSealed
   }
 
   /// Returns the large values of the rows removed since the last call.
@@ -83,6 +96,14 @@ private nonisolated func noteRemovedRow(
   guard let state = sqlite3_user_data(context), let arguments else { return sqlite3_result_int(context, 0) }
   let row = LiveRows.digest(revision: sqlite3_value_int64(arguments[0]), checksum: sqlite3_value_int64(arguments[1]))
   let known = state.assumingMemoryBound(to: LiveRowCounter.State.self)
+  if known.pointee.keepsSealed, sqlite3_value_type(arguments[4]) != SQLITE_NULL {
+    let bytes = UnsafeRawBufferPointer(
+      start: sqlite3_value_blob(arguments[4]), count: Int(sqlite3_value_bytes(arguments[4])))
+    if ValueAttributes(encoded: bytes)?.isMarked == true {
+      known.pointee.metSealed = true
+      return sqlite3_result_int(context, 0)
+    }
+  }
   known.pointee.rows.remove(row)
   if sqlite3_value_type(arguments[2]) != SQLITE_NULL {
     let key = UnsafeRawBufferPointer(

@@ -94,7 +94,11 @@ final class RowWriter {
     switch operation {
     case .put(let key, let value, let attributes):
       let sum = Int64(bound(checksum, to: revision))
-      let id = value.count > ValueRow.largestInPlace ? try large.get().put(value, for: key) : nil
+      let isPlain = SealedValue.isRefused(value, attributes)
+      let isLarge = value.count > ValueRow.largestInPlace
+      // A large value overwrites the present one in its place, so it is looked up before.
+      if isLarge, isPlain, try holdsEnvelope(key) { try requireRing(for: key) }
+      let id = isLarge ? try large.get().put(value, for: key) : nil
       try key.withBytes { name in
         try (id == nil ? value : Data()).withUnsafeBytes { content in
           if let id { put.bind(6, id) } else { put.bindNull(6) }
@@ -108,6 +112,11 @@ final class RowWriter {
           put.bind(3, sum)
           put.bind(4, borrowing: content)
           defer { put.reset() }  // all parameters are bound again before the next use
+          if isPlain, !isLarge {
+            guard try counter.keepingSealed({ _ = try put.step() }) else { return }
+            put.reset()
+            try requireRing(for: key)
+          }
           _ = try put.step()
         }
       }
@@ -131,6 +140,17 @@ final class RowWriter {
     case .deleteRecord(let name): try records.get().delete(name)
     case .require, .requireRecord: break
     }
+  }
+
+  private func holdsEnvelope(_ key: StoreKey) throws -> Bool {
+    guard let attributes = try find(key)?.attributes, !attributes.isEmpty else { return false }
+    return ValueAttributes(encoded: attributes)?.isMarked == true
+  }
+
+  /// Refuses to replace an envelope with a plain value in a store that has lost its key ring.
+  private func requireRing(for key: StoreKey) throws {
+    guard try recordRevision(of: .keyRing) == nil else { return }
+    throw StorageError.ringIsLost(location: connection.file.description, key: key)
   }
 
   func recordRevision(of name: SystemRecordName) throws -> StoreRevision? { try records.get().revision(of: name) }

@@ -77,7 +77,9 @@ extension SlotHandle {
     if isStillLost(newest.record, key, present.content) || present.isCopy { throw quarantine.reportLoss(key, recorded) }
     if isDamaged(record, content) { throw quarantine.report(key, recorded, content) }
     // Another program has edited the value; a snapshot cannot preserve the old one then.
-    return content.map { StoreEntry(key: key, value: $0.data, revision: recorded.revision, attributes: $0.attributes) }
+    return content.map(\.asEdit).map { edit in
+      StoreEntry(key: key, value: edit.data, revision: recorded.revision, attributes: edit.attributes)
+    }
   }
 
   private func aside(_ slot: Slot, _ key: StoreKey, _ record: SlotRecord) throws -> SlotContent? {

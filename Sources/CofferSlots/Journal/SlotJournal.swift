@@ -23,7 +23,7 @@ struct SlotJournal {
   private enum SQL {
     static let intend = """
       INSERT INTO coffer_intents (revision, key, staged, previous)
-      VALUES (?1, ?2, ?3, (SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?2))
+      VALUES (?1, ?2, ?3, (SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?2)) RETURNING previous
       """
     static let intendClear = """
       INSERT INTO coffer_intents (revision, key, staged, previous) SELECT ?1, key, NULL, \(ValueRow.value)
@@ -42,9 +42,10 @@ struct SlotJournal {
   // MARK: In the transaction of a commit
 
   /// Records a batch whose values are staged, and deletes the intents that are done up to a revision.
+  /// - Throws: `keyUnavailable` for a plain value that would replace an envelope in a store without a key ring.
   static func record(
     _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: StoreRevision,
-    in transaction: SQLiteTransaction
+    of location: String, in transaction: SQLiteTransaction
   ) throws {
     if done > .zero {
       try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
@@ -52,9 +53,16 @@ struct SlotJournal {
     let revision = transaction.revision.integer
     for (operation, record) in zip(operations, staged) {
       switch operation {
-      case .put(let key, _, _):
+      case .put(let key, let value, let attributes):
         guard let record else { continue }
-        try transaction.execute(SQL.intend, [revision, key.blob, .blob(record.id.bytes)])
+        let previous = try transaction.query(SQL.intend, [revision, key.blob, .blob(record.id.bytes)]) { row in
+          row.blob(0).withUnsafeBytes { SlotRecord($0) }
+        }
+        if previous.first??.attributes.isMarked == true, SealedValue.isRefused(value, attributes),
+          try !hasRing(transaction)
+        {
+          throw StorageError.ringIsLost(location: location, key: key)
+        }
         try put(record, of: key, in: transaction)
       case .delete(let key):
         try transaction.execute(SQL.intend, [revision, key.blob, .null])
@@ -70,6 +78,11 @@ struct SlotJournal {
       case .require, .requireRecord: break
       }
     }
+  }
+
+  private static func hasRing(_ transaction: SQLiteTransaction) throws -> Bool {
+    let name = SystemRecordName.keyRing.key
+    return try !transaction.query("SELECT 1 FROM coffer_records WHERE key = ?1", [name.blob], { _ in }).isEmpty
   }
 
   /// Writes the row of a key. The row has the expiry of the value as its own, too, by which preconditions and the sweep

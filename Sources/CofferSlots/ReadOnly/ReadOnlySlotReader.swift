@@ -100,7 +100,7 @@ final class ReadOnlySlotReader: Sendable {
     if steps.last?.staged == record.id, content.map({ isVersion($0, of: steps, key) }) ?? true {
       throw damaged("it was committed, but its staged value is missing", recorded, key, content)
     }
-    return content  // Another program has edited or removed it.
+    return content?.asEdit  // Another program has edited or removed it.
   }
 
   private func unrecorded(_ key: StoreKey) throws -> SlotContent? {
@@ -108,7 +108,7 @@ final class ReadOnlySlotReader: Sendable {
     // A value of the copy without a record was removed after the copy was made.
     if journal != nil, slots.isCopyServed { return nil }
     let steps = try intents(of: key)
-    guard let last = steps.last, last.staged == nil, isVersion(content, of: steps, key) else { return content }
+    guard let last = steps.last, last.staged == nil, isVersion(content, of: steps, key) else { return content.asEdit }
     return nil  // It was removed by a commit that is not rolled forward.
   }
 
@@ -156,6 +156,15 @@ final class ReadOnlySlotReader: Sendable {
     if let owner = content.key, owner != key { throw StorageError.anothersWaiting(key, name) }
     // The staged or retained version of a secret is identified by its name.
     return slots.keepsSecrets || recorded.record.matches(key, content.data) ? content : nil
+  }
+}
+
+extension SlotContent {
+  /// The content as an edit, whose bytes alone show whether they are an envelope.
+  var asEdit: SlotContent {
+    guard SealedValue.isPresent(in: data) else { return self }
+    return SlotContent(
+      data, stamp: stamp, version: version, key: key, attributes: attributes.merging(ValueAttributes.envelope))
   }
 }
 

@@ -210,7 +210,7 @@ final class SlotStore: SlotCore {
         staged.withLock { $0 = records }
       },
       apply: { transaction in
-        try SlotJournal.record(operations, staged.withLock { $0 }, done: handle.done, in: transaction)
+        try SlotJournal.record(operations, staged.withLock { $0 }, done: handle.done, of: handle.name, in: transaction)
         if let slots = handle.slots as? any RoomReserving {
           try slots.reserve(placing: SlotJournal.stagedVersions(in: transaction))
         }

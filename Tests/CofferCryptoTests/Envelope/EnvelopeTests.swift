@@ -37,9 +37,9 @@ struct EnvelopeTests {
     #expect(header.algorithm == way.algorithm)
     #expect(header.isPadded == way.isPadded)
     #expect(header.keyID == fixture.key.id)
-    #expect(EnvelopeHeader.isPresent(in: envelope))
-    #expect(!EnvelopeHeader.isPresent(in: Data("plain".utf8)))
-    #expect(!EnvelopeHeader.isPresent(in: Data()))
+    #expect(SealedValue.isPresent(in: envelope))
+    #expect(!SealedValue.isPresent(in: Data("plain".utf8)))
+    #expect(!SealedValue.isPresent(in: Data()))
   }
 
   @Test("Two envelopes of one value have nothing in common but the header's constants")

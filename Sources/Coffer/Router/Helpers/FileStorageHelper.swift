@@ -51,7 +51,8 @@ public actor FileStorageHelper {
   /// Returns the bytes of a file, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func read(from location: Location, fileName: String) async throws -> Data? {
-    try await engine(location).entry(StoreKey(fileName))?.value
+    let engine = try await engine(location)
+    return try await engine.entry(StoreKey(fileName))?.requiringPlain(at: engine.description).value
   }
 
   /// Deletes a file. Deleting a missing file is not an error.

@@ -211,7 +211,8 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError` when they cannot be read.
   public nonisolated func bytes<K: StorageKey>(of key: K) async throws -> Data? {
     let resolved = try await resolve(key)
-    return try await resolved.flushedEngine(for: resolved.key).entry(resolved.key)?.value
+    let engine = try await resolved.flushedEngine(for: resolved.key)
+    return try await engine.entry(resolved.key)?.requiringPlain(at: engine.description).value
   }
 
   /// Atomically modifies a value, starting from the key's default when there is none. No concurrent change is lost.

@@ -1,0 +1,76 @@
+package import Foundation
+
+/// The envelopes of encrypted values, as they are recognized without their key by whoever stores or reads bytes.
+package enum SealedValue {
+  /// The first bytes of each envelope. The first one is 0xFF, which no text in UTF-8, no JSON and no property list
+  /// contains.
+  package static let magic: [UInt8] = [0xFF] + "CENV".utf8
+
+  /// Returns whether bytes begin like an envelope.
+  package static func isPresent(in bytes: Data) -> Bool { bytes.first == magic[0] && bytes.starts(with: magic) }
+
+  /// Whether a new value must not replace an envelope in a store without a key ring, of which a backup may still have
+  /// the ring: it is a plain one. An application may keep envelopes of its own as values.
+  package static func isRefused(_ value: Data, _ attributes: ValueAttributes) -> Bool {
+    !attributes.isMarked && !isPresent(in: value)
+  }
+}
+
+extension SystemRecordName {
+  /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
+  package static let keyRing = SystemRecordName("encryption" as StoreKey)
+}
+
+extension ValueAttribute<UInt8> {
+  /// The mark of a value that is an envelope: the version of its associated data.
+  package static let envelope = ValueAttribute(code: 4)
+}
+
+extension ValueAttributes {
+  /// The attributes of an envelope that has no others.
+  package static let envelope: ValueAttributes = {
+    var mark = ValueAttributes()
+    mark[.envelope] = 1
+    return mark
+  }()
+
+  /// Whether the attributes mark an envelope, of any version.
+  package var isMarked: Bool {
+    // The mark of most values is their only attribute, or the first one.
+    !isEmpty && (encoded[0] == ValueAttribute.envelope.code || self[.envelope] != nil)
+  }
+}
+
+extension StoreEntry {
+  /// Returns the entry for a caller outside of the library, who never receives an envelope as a value.
+  /// - Throws: `StorageError`: `keyUnavailable`.
+  package func requiringPlain(at location: String) throws(StorageError) -> StoreEntry {
+    guard attributes.isMarked else { return self }
+    throw .isSealed(key, location: location)
+  }
+}
+
+extension StorageError.Code {
+  /// The key that a value was encrypted with is not available: it was destroyed, it is not in the store's key ring, or
+  /// the ring was lost. Values under other keys are not affected.
+  public static let keyUnavailable = Self("keyUnavailable")
+}
+
+extension StorageError {
+  /// Returns the error for encrypted values whose key ring is missing.
+  package static func ringIsLost(location: String, key: StoreKey? = nil) -> StorageError {
+    StorageError(
+      .keyUnavailable, "The store holds encrypted values and has no key ring: the key ring was lost.",
+      advice: "Restore the store from a backup: of a store of files with the directory .coffer, of preferences with "
+        + "that of the suite in .coffer-preferences. To give the values up, remove them. Nothing was changed.",
+      location: location, key: key)
+  }
+
+  /// Returns the error for an envelope that is read without encryption.
+  package static func isSealed(_ key: StoreKey, location: String) -> StorageError {
+    StorageError(
+      .keyUnavailable, "The value is encrypted, and the store was opened without encryption or has lost its key ring.",
+      advice: "Open the store with its key. If it has no key ring, restore it from a backup: of a store of files with "
+        + "the directory .coffer. The value is unchanged.", location: location, key: key)
+  }
+}

@@ -7,7 +7,9 @@ import Foundation
 func getValue(_ invocation: Invocation) async throws -> ExitStatus {
   guard let key = try invocation.keys().first else { throw UsageError("'get' needs a KEY.", .get) }
   let (found, store) = try await withStore(invocation, for: .values([key])) { engine in
-    (try await engine.entry(key)?.checkedForEnvelope(engine), engine.description)
+    let entry = try await engine.entry(key)?.checkedForEnvelope(engine)
+    if entry == nil { try await engine.requireShownNames() }
+    return (entry, engine.description)
   }
   guard let entry = found else {
     throw CommandError(
@@ -50,8 +52,6 @@ extension StoreEntry {
   /// Returns the entry, unless it is an encrypted value of a store that has lost its key ring.
   func checkedForEnvelope(_ engine: any StorageEngine) throws -> StoreEntry {
     guard attributes.isMarked else { return self }
-    throw StorageError(
-      .keyUnavailable, "The value is encrypted, and the store has no key ring: the key ring was lost.",
-      advice: "Restore the store from a backup.", location: engine.description, key: key)
+    throw StorageError.ringIsLost(location: engine.description, key: key)
   }
 }

@@ -18,7 +18,7 @@ func describeStore(_ invocation: Invocation) async throws -> ExitStatus {
     try output.write(facts.text(output.style))
     try output.flush()
   }
-  return facts.damaged == 0 && facts.obstacle == nil && !facts.hasLostCommits ? .ok : .failure
+  return facts.damaged == 0 && facts.sealed == 0 && facts.obstacle == nil && !facts.hasLostCommits ? .ok : .failure
 }
 
 /// The stores of a chain, and the one that was selected.
@@ -62,6 +62,8 @@ private struct StoreFacts {
   /// The sum of the sizes, or `nil` when sizes are not available without reading the values.
   private(set) var valueBytes: Int? = 0
   private(set) var damaged = 0
+  /// The number of encrypted values in a store that has lost its key ring.
+  private(set) var sealed = 0
   /// The number of values that expire.
   private(set) var expiring = 0
   /// Whether this process cannot write to the store.
@@ -106,6 +108,7 @@ private struct StoreFacts {
         valueBytes = valueBytes.flatMap { sum in summary.size.map { sum + $0 } }
         if summary.attributes.expires != nil { expiring += 1 }
       case .skipped(let skipped) where skipped.isDamaged: damaged += 1
+      case .skipped(let skipped) where skipped.error.code == .keyUnavailable: sealed += 1
       case .skipped(let skipped): throw skipped.error
       }
     }
@@ -136,6 +139,11 @@ private struct StoreFacts {
       rows.append(("Values", byteCount(valueBytes) + (valueBytes < 1_024 ? "" : " (\(grouped(valueBytes)) bytes)")))
     }
     if expiring > 0 { rows.append(("Expiring", counted(expiring, "value"))) }
+    if sealed > 0 {
+      let verb = sealed == 1 ? "is" : "are"
+      rows.append(
+        ("Key ring", style.red("lost: \(counted(sealed, "value")) \(verb) encrypted") + ". See coffer verify"))
+    }
     if let loss { rows.append(("Lost", style.red(loss.message) + " See coffer verify")) }
     if damaged > 0 { rows.append(("Damaged", style.red(counted(damaged, "value") + ": see coffer verify"))) }
     if let retained, retained > 0 { rows.append(("Kept", "\(counted(retained, "replaced value")) for open snapshots")) }
@@ -162,7 +170,8 @@ private struct StoreFacts {
       ("readOnly", .flag(isReadOnly)),
       ("keys", obstacle == nil ? .number(keys) : .none),
       ("valueBytes", obstacle == nil ? valueBytes.map { .number($0) } ?? .none : .none),
-      ("expiring", .number(expiring)), ("damaged", .number(damaged)), ("loss", loss?.json ?? .none),
+      ("expiring", .number(expiring)), ("damaged", .number(damaged)), ("keyRingLost", .flag(sealed > 0)),
+      ("loss", loss?.json ?? .none),
       ("retained", retained.map { .number($0) } ?? .none), ("unencryptedBus", .flag(hasPlainSession == true)),
       ("encryption", encryption?.json ?? .none),
       ("revision", .number(revision.rawValue)), ("position", .text("\(position)")), ("journal", journal ?? .none),

@@ -9,17 +9,21 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
     throw UsageError("'ls' takes --null or --json, not both.", .ls)
   }
   let output = Output.standard
-  var status = ExitStatus.ok
+  var (status, lost) = (ExitStatus.ok, StorageError?.none)
   try await withStore(invocation, for: .names) { engine in
     let printer = ListPrinter(invocation, engine, output: output)
     try printer.begin()
     try await Listing(engine, of: StoreEntrySummary.self, prefix: prefix).visit { item in
-      if case .skipped = item { status = .failure }
+      if case .skipped(let skipped) = item {
+        status = .failure
+        if skipped.error.code == .keyUnavailable { lost = .ringIsLost(location: engine.description) }
+      }
       try engine.refuseHiddenName(item)
       try printer.print(item)
     }
   }
   try output.flush()
+  if let lost { throw lost }
   return status
 }
 

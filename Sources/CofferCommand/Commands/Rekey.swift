@@ -10,7 +10,10 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
   return try await closing(base) { base in
     // Before anybody is asked for a new passphrase.
     if base.isReadOnly, let obstacle = base.obstacle { throw obstacle }
-    guard let ring = try await StoredKeyRingFacts(base) else { throw isNotEncrypted(base.description) }
+    guard let ring = try await StoredKeyRingFacts(base) else {
+      try await base.refuseLostRing()
+      throw isNotEncrypted(base.description)
+    }
     let store = try KeyRingStore(base)
     let open = try await store.open(
       with: sources.source(for: ring, of: base.description), settings: EncryptionSettings(), ifMissing: .refuse)

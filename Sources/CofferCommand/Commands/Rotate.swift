@@ -90,8 +90,11 @@ func withKeyRing<R>(
   try await withStore(
     at: invocation.onlyLocation(), KeySources(invocation), access: access, anchor: AnchorFile(invocation)
   ) { engine in
-    guard let engine = engine.as(EncryptedEngine.self) else { throw isNotEncrypted(engine.description) }
-    return try await body(engine)
+    guard let encrypted = engine.as(EncryptedEngine.self) else {
+      try await engine.refuseLostRing()
+      throw isNotEncrypted(engine.description)
+    }
+    return try await body(encrypted)
   }
 }
 

@@ -43,6 +43,10 @@ private func put(
     {
       present = nil  // Writing mends it.
     }
+    // Not every engine refuses it by itself.
+    if present?.attributes.isMarked == true, engine.showsStoredForm {
+      throw StorageError.ringIsLost(location: engine.description, key: key)
+    }
     var operations: [WriteBatch.Operation] = [.put(key, value, attributes)]
     if let present, let mark = try SchemaMark(in: present.attributes) {
       operations = [.require(key, present.revision), .put(key, value, attributes.merging(mark.attributes))]

@@ -169,6 +169,7 @@ private final class Verifier {
     if asJSON { return try print(json) }
     var findings: [String] = []
     if !damaged.isEmpty { findings.append("\(grouped(damaged.count)) damaged") }
+    if unreadable.contains(where: { $0.error.code == .keyUnavailable }) { findings.append("the key ring is lost") }
     if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
     if failure != nil { findings.append("the rest could not be read") }
     if !files.isEmpty { findings.append("files of the store are damaged") }

@@ -108,11 +108,13 @@ struct StoreChecks {
     let encryption: [Finding]
   }
 
-  /// Returns the contents of the journal of a store, or `nil` if there is no journal.
+  /// Returns the contents of the journal of a store, or `nil` if there is no journal; an empty file is none.
   ///
   /// A copy is opened, since SQLite and the engine perform recovery in what they open.
   private func journal(in control: String) async throws -> JournalFacts? {
-    guard try PathParts.exists(control + "/journal.db") else { return nil }
+    guard let stamp = try Directory(ifAny: control, location: name).stamp("journal.db"), stamp.size > 0 else {
+      return nil
+    }
     try StoreFile.checkNames(at: control + "/journal.db", location: name)
     let folder = NSTemporaryDirectory() + "/coffer-doctor-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -196,7 +198,7 @@ struct StoreChecks {
     do {
       guard try location.exists() else { return [isNew] }
       let found = try await withStore(at: location, sources, for: .inspection) { try await Contents($0) }
-      return [.ok(name, counted(found.count.all, "key"))]
+      return [found.count.skipped == 0 ? .ok(name, counted(found.count.all, "key")) : unreadable(found.count)]
     } catch {
       return [.problem(name, error)]
     }
@@ -224,14 +226,16 @@ struct StoreChecks {
     let limits = found.obstacle.map { [Finding.warning(name, $0.message, fix: "To write: \($0.advice)")] } ?? []
     let encryption = found.encryption.map { EncryptionChecks(store: name, facts: $0).all() } ?? []
     guard found.count.skipped == 0 else {
-      return limits + encryption + [
-        .problem(
-          name, "\(counted(found.count.skipped, "value")) of \(grouped(found.count.all)) cannot be read.",
-          fix: "coffer verify --store \(name.quotedForShell)")
-      ]
+      return limits + encryption + [unreadable(found.count)]
     }
     return limits + [.ok(name, counted(found.count.all, "key"))] + encryption + lost(found.loss)
       + (found.log.flatMap(tooLong).map { [$0] } ?? [])
+  }
+
+  private func unreadable(_ count: (all: Int, skipped: Int)) -> Finding {
+    .problem(
+      name, "\(counted(count.skipped, "value")) of \(grouped(count.all)) cannot be read.",
+      fix: "coffer verify --store \(name.quotedForShell)")
   }
 
   /// Returns a warning for a write-ahead log of 16 MB or more, with the processes whose snapshots hold it back.
@@ -254,7 +258,11 @@ struct StoreChecks {
           fix: "For a database file: --store \(quoted). Else: mv \(quoted) \(quoted).old")
       ]
     }
-    guard let journal = try await journal(in: directory + "/.coffer") else {
+    let journal = try await journal(in: directory + "/.coffer")
+    if journal?.encryption.isEmpty != false, try ForeignFiles.countEnvelopes(in: directory, location: name) > 0 {
+      return [lostRing]
+    }
+    guard let journal else {
       guard try PathParts.exists(directory + "/.coffer") else {
         let found = try ForeignFiles.recognize(in: directory, location: name)
         return [found.map(foreign) ?? .ok(name, "a directory; the first write makes it a store")]
@@ -269,6 +277,9 @@ struct StoreChecks {
       + lost(journal.loss) + problem { try FileLinks.check(directory, location: name) }
       + RetainedCheck(store: name, control: directory + "/.coffer").all()
   }
+
+  /// The finding for encrypted values whose key ring is missing.
+  private var lostRing: Finding { .problem(name, StorageError.ringIsLost(location: name)) }
 
   /// Returns the finding for data of another origin, which no command uses unasked.
   private func foreign(_ data: ForeignData) -> Finding {
@@ -299,7 +310,8 @@ struct StoreChecks {
     let loss = lost(journal?.loss) + (journal?.encryption ?? []) + problem { try HardLinks.refuseReplaced(path) }
     do {
       guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
-      return [.ok(name, counted(count, "key"))] + loss + RetainedCheck(store: name, control: control).all()
+      if count.sealed > 0, journal?.encryption.isEmpty != false { return [lostRing] + loss }
+      return [.ok(name, counted(count.all, "key"))] + loss + RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {
       let copy = control + "/copy"
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil

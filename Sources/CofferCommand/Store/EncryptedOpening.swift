@@ -62,6 +62,10 @@ struct EncryptedOpening {
     guard let ring = try await StoredKeyRingFacts(base) else {
       // The anchor tells whether there was one.
       if anchor != nil, !isCreating { return try await encrypted(base, ifMissing: .refuse, nil) }
+      // An envelope shows that the ring was lost. What writes looks at one page only.
+      if isCreating || location.isEncrypted || requiresRing {
+        try await base.refuseLostRing(amongFirst: isCreating ? 256 : nil)
+      }
       guard location.isEncrypted || !requiresRing else { throw doesNotProtect(base.description) }
       guard location.isEncrypted else { return base }
       guard isCreating else { throw isPlain(base) }

@@ -1,8 +1,10 @@
 import Coffer
+import CofferEncryption
 
 /// An element of a listing: an entry with its value, or a summary that is available without reading the value.
 protocol Listed: Sendable {
   var key: StoreKey { get }
+  var attributes: ValueAttributes { get }
 
   static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int) async throws
     -> [Self]
@@ -47,14 +49,27 @@ struct Listing<Found: Listed> {
   /// Calls `body` with each item in the order of the keys.
   func visit(_ body: (Item) throws -> Void) async throws {
     let prefix = prefix
-    var last: StoreKey?
+    var (last, isLost) = (StoreKey?.none, Bool?.none)
     while true {
       let items = try await engine.withSnapshot { [last] snapshot in
         try await Self.page(of: snapshot, prefix: prefix, after: last)
       }
       guard let end = items.last else { return }
-      for item in items { try body(item) }
+      for item in items {
+        if isLost == nil, item.isSealed { isLost = try await hasLostRing() }
+        try body(isLost == true ? item.withoutRing(in: engine) : item)
+      }
       last = end.key
+    }
+  }
+
+  /// Whether envelopes are listed although the store has no key ring. One that is damaged is reported elsewhere.
+  private func hasLostRing() async throws -> Bool {
+    guard engine.showsStoredForm else { return false }
+    do { return try await KeyRingStore.inspect(engine) == nil } catch let error as StorageError
+      where [.damaged, .newerFormat].contains(error.code)
+    {
+      return false
     }
   }
 
@@ -95,6 +110,14 @@ struct Listing<Found: Listed> {
 }
 
 extension Listing.Item {
+  fileprivate var isSealed: Bool { if case .found(let found) = self { found.attributes.isMarked } else { false } }
+
+  /// The item of a store that has lost its key ring: an envelope cannot be read.
+  fileprivate func withoutRing(in engine: any StorageEngine) -> Self {
+    guard isSealed else { return self }
+    return .skipped(Skipped(key: key, error: .ringIsLost(location: engine.description, key: key)))
+  }
+
   var key: StoreKey {
     switch self {
     case .found(let found): found.key

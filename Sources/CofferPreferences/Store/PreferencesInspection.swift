@@ -10,15 +10,16 @@ package enum PreferencesInspection {
     return (paths.path, paths.control)
   }
 
-  /// Counts the values in a file of preferences.
-  /// - Returns: The number of values, or `nil` if there is no file.
+  /// Counts the values in a file of preferences, and those among them that are envelopes.
+  /// - Returns: The numbers, or `nil` if there is no file.
   /// - Throws: `damaged` if the file is no valid property list, and the errors of reading it.
-  package static func inspect(_ path: String) throws -> Int? {
+  package static func inspect(_ path: String) throws -> (all: Int, sealed: Int)? {
     guard try PathParts.exists(path) else { return nil }
     let parts = PathParts(try PathParts.resolvingLink(path))
     guard let content = try Directory(parts.parent, location: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {
       return nil
     }
-    return try PropertyListFormat().decode(content.data).values.count
+    let values = try PropertyListFormat().decode(content.data).values
+    return (values.count, values.values.count { $0.data.map(SealedValue.isPresent) ?? false })
   }
 }

@@ -66,6 +66,7 @@ struct ReadOnlyDatabaseTests {
       #expect(ended.status == (isUnchanged ? 0 : 1), "\(command): \(ended.errors)")
       #expect(isUnchanged || ended.errors.contains("open for reading only"), "\(command): \(ended.errors)")
       #expect(isUnchanged || ended.errors.contains(condition.reason), "\(command): \(ended.errors)")
+      #expect(!ended.errors.contains("--read-only"), "\(command): \(ended.errors)")
     }
     #expect(try await run("get a STORE").text == "1")
     #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("d")).sorted() == before)

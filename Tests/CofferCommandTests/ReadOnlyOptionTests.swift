@@ -48,6 +48,7 @@ struct ReadOnlyOptionTests {
     if kind.store == "d/a.db" {
       let accepted = try await run("verify --accept-loss --read-only \(store)")
       #expect(accepted.status == 1 && accepted.errors.contains("open for reading only"), "\(accepted.errors)")
+      #expect(accepted.errors.contains("Omit --read-only"), "\(accepted.errors)")
     }
     #expect(try await run("set a 3 --read-only \(store)").status == 2)
     #expect(try await run("get a --read-only --store d/none.db").status == 3)

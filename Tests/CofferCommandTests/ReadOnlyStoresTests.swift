@@ -88,6 +88,7 @@ struct ReadOnlyStoresTests {
       let ended = try await run("\(command) --store STORE", from: "printf new")
       #expect(ended.status == 1 && ended.errors.contains("open for reading only"), "\(command): \(ended.errors)")
       #expect(ended.errors.contains(condition.reason), "\(command): \(ended.errors)")
+      #expect(!ended.errors.contains("--read-only"), "\(command): \(ended.errors)")
     }
     #expect(try await run("get a --store STORE").text == "1")
     #expect(try FileManager.default.subpathsOfDirectory(atPath: sandbox.path("d")).sorted() == before)

@@ -44,6 +44,28 @@ struct RoleTests {
     try await second.grant("stranger_\(suffix)", mayWrite: true)
   }
 
+  @Test("Dead rows are told when they are many, not when most of a few rows are dead")
+  func deadRows() async throws {
+    try await prepare()
+    let administration = try PostgreSQLAdministration(location("owner", "first"))
+    try await server.psql("ALTER TABLE coffer.values SET (autovacuum_enabled = off)", database: database)
+    for (count, all, share) in [(5, 5, 0), (12_000, 12_005, 99)] {
+      let dying = """
+        INSERT INTO coffer.values (store, record, key, revision, checksum, value)
+          SELECT 999, false, int8send(i), 1, 0, '' FROM generate_series(1, \(count)) i;
+        DELETE FROM coffer.values WHERE store = 999
+        """
+      try await server.psql(dying, database: database)
+      let deadline = ContinuousClock.now + .seconds(60)
+      let dead = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'values'"
+      while try await server.psql(dead, database: database).trimmingCharacters(in: .whitespacesAndNewlines) != "\(all)"
+      {
+        try #require(ContinuousClock.now < deadline, "the statistics never counted \(all) dead rows")
+      }
+      #expect(try await administration.examine().deadRows == share)
+    }
+  }
+
   @Test("A writer writes its store, a reader reads it, and neither sees another")
   func grants() async throws {
     try await prepare()

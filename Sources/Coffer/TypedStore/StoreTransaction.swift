@@ -195,7 +195,8 @@ extension TypedStore {
   private func timedOut(_ limit: Duration, conflicts: Int) -> StorageError {
     let reason =
       conflicts == 0
-      ? "It had not returned." : "Other writers changed the keys that it had read \(conflicts) times."
+      ? "It had not returned."
+      : "Other writers changed the keys that it had read \(conflicts == 1 ? "once" : "\(conflicts) times")."
     return StorageError(
       .busy,
       "The transaction was not committed within \(limit.formatted(.units(allowed: [.seconds, .milliseconds])))."

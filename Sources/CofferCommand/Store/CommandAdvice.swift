@@ -11,7 +11,6 @@ extension StorageError {
     ),
     ("with takeOver(from:) into", "with 'coffer take-over' into"),
     ("was deleted, .ignore rebuilds", "was deleted, --ignore-foreign rebuilds"),
-    ("Reopen it with write access, where it may be written.", "Omit --read-only, where the store may be written."),
     ("Reopen it with write access.", "Omit --read-only, where the store may be written."),
     (
       StorageError.acceptance,

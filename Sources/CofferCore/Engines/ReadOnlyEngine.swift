@@ -65,8 +65,11 @@ extension StorageError {
   /// Returns the error for a write to a store that is open for reading only.
   /// - Parameter reason: why it is, as the end of a sentence.
   package static func readOnly(because reason: String, location: String) -> StorageError {
-    StorageError(
-      .readOnly, "The store is open for reading only: \(reason)",
-      advice: "Nothing was written. Reopen it with write access, where it may be written.", location: location)
+    let advice =
+      reason == readOnlyRequest
+      ? "Reopen it with write access." : "Open it as a user who may write it, where that is possible."
+    return StorageError(
+      .readOnly, "The store is open for reading only: \(reason)", advice: "Nothing was written. \(advice)",
+      location: location)
   }
 }

@@ -56,12 +56,13 @@ extension FreshnessGuard {
       let damaged = scan.values.damaged + (isComplete ? scan.values.plain : 0)
       guard damaged == 0 else {
         return StorageError(
-          .damaged, "The attributes of \(damaged) values are damaged.", location: base.description
+          .damaged, "The attributes of \(damaged == 1 ? "a value" : "\(damaged) values") are damaged.",
+          location: base.description
         ).unconfirmed(reader.description, location: base.description)
       }
       return .valuesAreOlder(
         "a value was replaced by an older one, removed or added "
-          + "(\(scan.values.digest.count) of \(digest.count) values)",
+          + "(values: \(scan.values.digest.count) of \(digest.count))",
         location: base.description)
     } catch is ValueTracker.Missing {
       return .valuesAreOlder("the record of its values was removed", location: base.description)

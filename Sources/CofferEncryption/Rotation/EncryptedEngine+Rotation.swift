@@ -172,7 +172,8 @@ extension EncryptedEngine {
     guard !engine.isReadOnly else {
       throw StorageError(
         .readOnly, "The store is open for reading only, and a rotation writes every value.",
-        advice: "Nothing was written. Reopen it with write access.", location: engine.description)
+        advice: "Nothing was written. Open it where it can be written, with write access.", location: engine.description
+      )
     }
     guard engine.capabilities.contains([.listing, .snapshots]) else {
       throw StorageError.unsupported(

@@ -234,6 +234,6 @@ extension StorageError {
   fileprivate static func cannotShred(_ location: String) -> StorageError {
     StorageError(
       .readOnly, "The store is open for reading only, and erasing values writes it.",
-      advice: "Nothing was written. Reopen it with write access.", location: location)
+      advice: "Nothing was written. Open it where it can be written, with write access.", location: location)
   }
 }

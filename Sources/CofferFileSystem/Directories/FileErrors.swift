@@ -46,6 +46,10 @@ private struct FileFailure {
       self.init(
         .inputOutput, "The process has too many files open.",
         "Close some, or raise its limit (ulimit -n). Nothing was changed.")
+    case EFBIG:
+      self.init(
+        .inputOutput, "The file would become larger than this process or the file system allows.",
+        "What was stored before is still there. Raise the limit of the process (ulimit -f), or move the store.")
     case ELOOP, ENAMETOOLONG:
       self.init(.inputOutput, "The path leads nowhere.", "Check the path. Nothing was changed.")
     default:

@@ -137,7 +137,7 @@ package struct PostgreSQLAdministration: Sendable {
     /// `synchronous_standby_names`, and the number of standbys that count for it now; `nil` if the role may not see it.
     package let standbyNames: String
     package let standbys: Int?
-    /// The share of dead rows in the values, in percent.
+    /// The share of dead rows in the values, in percent; 0 while they are too few to matter.
     package let deadRows: Int
   }
 
@@ -152,7 +152,7 @@ package struct PostgreSQLAdministration: Sendable {
       CASE WHEN pg_has_role('pg_read_all_stats', 'USAGE')
         THEN (SELECT count(*) FROM pg_stat_replication r WHERE r.sync_state IN ('sync', 'quorum')) END,
       coalesce((SELECT (100 * t.n_dead_tup / greatest(1, t.n_live_tup + t.n_dead_tup)) FROM pg_stat_user_tables t
-        WHERE t.schemaname = 'coffer' AND t.relname = 'values'), 0)
+        WHERE t.schemaname = 'coffer' AND t.relname = 'values' AND t.n_dead_tup > 10000), 0)
     """, isPrepared: false)
 
   /// Asks the server for what matters to the safety of a store.

@@ -96,7 +96,8 @@ struct BackupCheck {
       (content.revision, last) = (row.revision, row.live)
     }
     guard (last ?? LiveRows()) == live else {
-      throw damaged("its \(live.count) values do not match its journal, which counts \(last?.count ?? 0)")
+      throw damaged(
+        "the number of its values, \(live.count), does not match its journal, which counts \(last?.count ?? 0)")
     }
     content.epoch = try History.firstEpoch(connection)
   }

@@ -148,8 +148,21 @@ final class Connection {
       return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: file.busyTimeout, file: file)
     }
     return StorageError.sqlite(
-      code, text: String(cString: sqlite3_errmsg(handle)), systemError: sqlite3_system_errno(handle), file: file,
+      code, text: String(cString: sqlite3_errmsg(handle)), systemError: systemError(of: code), file: file,
       key: key)
+  }
+
+  /// Returns the `errno` of a failed call. SQLite reports none for a commit whose log could not be written; the log's
+  /// file has it.
+  private func systemError(of code: Int32) -> Int32 {
+    let number = sqlite3_system_errno(handle)
+    guard number == 0, code & 0xFF == SQLITE_IOERR else { return number }
+    var log: UnsafeMutablePointer<sqlite3_file>?
+    guard sqlite3_file_control(handle, nil, SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK, let log,
+      let methods = log.pointee.pMethods
+    else { return 0 }
+    var last: Int32 = 0
+    return methods.pointee.xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &last) == SQLITE_OK ? last : 0
   }
 }
 

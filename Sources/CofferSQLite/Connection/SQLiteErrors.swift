@@ -129,6 +129,10 @@ private struct SQLiteFailure {
       self.init(
         .inputOutput, "The process has too many files open.",
         "Close some, or raise the limit (ulimit -n). Nothing was written by this call.")
+    case EFBIG:
+      self.init(
+        .inputOutput, "The store's file would become larger than this process or the file system allows.",
+        "Nothing was written by this call. Raise the limit of the process (ulimit -f), or move the store.")
     case ENOTDIR, ELOOP, ENAMETOOLONG:
       self.init(.inputOutput, "The path of the store leads nowhere.", "Check the path. Nothing was changed.")
     default:

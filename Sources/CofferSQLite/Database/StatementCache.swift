@@ -16,7 +16,8 @@ package final class StatementCache {
     let statement = try statements.removeValue(forKey: Array(sql.utf8)) ?? connection.prepare(sql)
     guard arguments.count == statement.parameterCount else {
       throw StorageError(
-        .statementFailed, "The SQL has \(statement.parameterCount) parameters, but \(arguments.count) were given.",
+        .statementFailed,
+        "The number of parameters of the SQL is \(statement.parameterCount), and that of the values \(arguments.count).",
         advice: "Give one value for each parameter. Nothing was run.", location: connection.file.description)
     }
     for (index, argument) in arguments.enumerated() { statement.bind(Int32(index + 1), argument) }

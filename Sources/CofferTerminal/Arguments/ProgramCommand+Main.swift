@@ -25,14 +25,15 @@ extension ProgramCommand {
   /// ``CommandError/init(_:)`` converts the error to a ``CommandError``, which determines the exit status.
   /// ``OutputClosed`` is not reported: the status is ``ExitStatus/ok``.
   ///
-  /// From then on the process ignores `SIGPIPE`. Closed standard streams are opened on `/dev/null`, so that no other
-  /// file is assigned their descriptors.
+  /// From then on the process ignores `SIGPIPE` and `SIGXFSZ`. Closed standard streams are opened on `/dev/null`, so
+  /// that no other file is assigned their descriptors.
   ///
   /// The arguments `help --man` print the ``ManualPage``.
   ///
   /// - Parameter perform: performs the command of an invocation and returns the status to exit with.
   public static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
     signal(SIGPIPE, SIG_IGN)  // `write` reports a closed pipe as EPIPE instead of the signal ending the process.
+    signal(SIGXFSZ, SIG_IGN)  // And a file beyond the limit of the process (`ulimit -f`) as EFBIG.
     keepStandardStreams()
     exit(await run(Argument.ofThisProcess(), perform).rawValue)
   }

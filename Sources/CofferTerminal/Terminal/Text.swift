@@ -82,7 +82,8 @@ public func grouped(_ number: some BinaryInteger) -> String {
 ///
 /// - Parameters:
 ///   - number: the number of items.
-///   - noun: the noun in the singular, whose plural must be formed with an `s`.
-public func counted(_ number: some BinaryInteger, _ noun: String) -> String {
-  "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
+///   - noun: the noun in the singular.
+///   - plural: its plural; with an `s` by default.
+public func counted(_ number: some BinaryInteger, _ noun: String, plural: String? = nil) -> String {
+  "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
 }

@@ -11,6 +11,7 @@
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wnullability-completeness"
 
+typedef struct _GAsyncResult GAsyncResult;
 typedef struct _GCancellable GCancellable;
 typedef struct _GDBusAuthObserver GDBusAuthObserver;
 typedef struct _GDBusConnection GDBusConnection;
@@ -18,6 +19,7 @@ typedef struct _GDBusMessage GDBusMessage;
 typedef struct _GDBusProxy GDBusProxy;
 typedef struct _GError GError;
 typedef struct _GMainContext GMainContext;
+typedef struct _GObject GObject;
 typedef struct _GTypeInstance GTypeInstance;
 typedef struct _GTypeQuery GTypeQuery;
 typedef struct _GVariant GVariant;
@@ -25,9 +27,11 @@ typedef struct _GVariantType GVariantType;
 typedef struct _SecretService SecretService;
 typedef struct _SecretValue SecretValue;
 
+typedef void (*coffer_log_handler)(const char *domain, int level, const char *message, void *data);
 typedef void (*coffer_destroy)(void *data);
 typedef void (*coffer_signal_callback)(GDBusConnection *connection, const char *sender, const char *path,
                                        const char *interface, const char *member, GVariant *arguments, void *data);
+typedef void (*coffer_reply_callback)(GObject *source, GAsyncResult *result, void *data);
 typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBusMessage *message, int incoming,
                                                void *data);
 
@@ -103,6 +107,10 @@ typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBu
   F(GVariant *_Nullable, g_dbus_connection_call_sync,                                                                 \
     (GDBusConnection *, const char *, const char *, const char *, const char *, GVariant *, const GVariantType *,     \
      unsigned, int, GCancellable *, GError **))                                                                       \
+  F(void, g_dbus_connection_call,                                                                                     \
+    (GDBusConnection *, const char *, const char *, const char *, const char *, GVariant *, const GVariantType *,     \
+     unsigned, int, GCancellable *, coffer_reply_callback, void *))                                                   \
+  F(GVariant *_Nullable, g_dbus_connection_call_finish, (GDBusConnection *, GAsyncResult *, GError **))               \
   F(unsigned, g_dbus_connection_signal_subscribe,                                                                     \
     (GDBusConnection *, const char *, const char *, const char *, const char *, const char *, unsigned,               \
      coffer_signal_callback, void *, coffer_destroy))                                                                 \
@@ -122,6 +130,9 @@ typedef GDBusMessage *(*coffer_message_filter)(GDBusConnection *connection, GDBu
 
 // The functions of libsecret, and of GObject and GIO, which it links.
 #define COFFER_SECRET_FUNCTIONS(F)                                                                                    \
+  F(unsigned, g_log_set_handler, (const char *, int, coffer_log_handler, void *))                                     \
+  F(void, g_log_remove_handler, (const char *, unsigned))                                                             \
+  F(void, g_log_default_handler, (const char *, int, const char *, void *))                                           \
   F(void *, g_type_class_ref, (size_t))                                                                               \
   F(void, g_type_class_unref, (void *))                                                                               \
   F(size_t, g_type_from_name, (const char *))                                                                         \
@@ -167,6 +178,7 @@ typedef struct {
   N(COFFER_PROXY_LOADS_NO_PROPERTIES, 1, G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES)            \
   N(COFFER_PROXY_CONNECTS_NO_SIGNALS, 2, G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS)            \
   N(COFFER_PROXY_STARTS_NOTHING, 4, G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START)                      \
+  N(COFFER_LOG_ALL, -1, G_LOG_LEVEL_MASK | G_LOG_FLAG_FATAL | G_LOG_FLAG_RECURSION)             \
   N(COFFER_SECRET_SERVICE_NONE, 0, SECRET_SERVICE_NONE)
 
 #define COFFER_NUMBER(name, value, original) name = value,
@@ -258,6 +270,37 @@ static inline SecretService *_Nullable coffer_secret_service_new(const coffer_se
                                       (unsigned)COFFER_SECRET_SERVICE_NONE, (void *)NULL);
   if (made) secret->g_dbus_proxy_set_default_timeout((GDBusProxy *)made, timeout);
   return (SecretService *)made;
+}
+
+// Whether messages of libsecret about malformed replies are dropped on this thread: the failed call reports them. Only
+// one Swift file uses it, so there is a single variable for each thread.
+static inline int *coffer_quiet(void) {
+  static _Thread_local int is_quiet;
+  return &is_quiet;
+}
+
+static inline void coffer_drop_message(const char *domain, int level, const char *message, void *secret) {
+  if (!*coffer_quiet()) ((const coffer_secret *)secret)->g_log_default_handler(domain, level, message, NULL);
+}
+
+typedef struct {
+  unsigned of_secret, of_glib;
+} coffer_log_handlers;
+
+// Drops the messages of libsecret, and of GLib on its behalf, on this thread until `coffer_end_quiet` is called with the
+// result.
+static inline coffer_log_handlers coffer_begin_quiet(const coffer_secret *secret) {
+  *coffer_quiet() = 1;
+  coffer_log_handlers handlers;
+  handlers.of_secret = secret->g_log_set_handler("libsecret", COFFER_LOG_ALL, coffer_drop_message, (void *)secret);
+  handlers.of_glib = secret->g_log_set_handler("GLib", COFFER_LOG_ALL, coffer_drop_message, (void *)secret);
+  return handlers;
+}
+
+static inline void coffer_end_quiet(const coffer_secret *secret, coffer_log_handlers handlers) {
+  secret->g_log_remove_handler("libsecret", handlers.of_secret);
+  secret->g_log_remove_handler("GLib", handlers.of_glib);
+  *coffer_quiet() = 0;
 }
 
 #pragma clang diagnostic pop

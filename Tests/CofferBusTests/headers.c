@@ -13,7 +13,7 @@ COFFER_SECRET_FUNCTIONS(CHECK_FUNCTION)
 CHECK_FUNCTION(int, g_variant_get_uint64, (GVariant *))
 #endif
 
-#define CHECK_NUMBER(name, value, original) _Static_assert((long long)name == (long long)original, #original);
+#define CHECK_NUMBER(name, value, original) _Static_assert((long long)name == (long long)(original), #original);
 COFFER_GIO_NUMBERS(CHECK_NUMBER)
 
 #define CHECK_MEMBER(ours, theirs, member, original)                                                            \
@@ -38,5 +38,7 @@ CHECK_MEMBER(coffer_object_class, GObjectClass, constructor, constructor)
 // Callbacks, and the types of objects and numbers that the functions above take.
 static coffer_destroy check_destroy = (GDestroyNotify)0;
 static coffer_signal_callback check_signal = (GDBusSignalCallback)0;
+static coffer_reply_callback check_reply = (GAsyncReadyCallback)0;
+static coffer_log_handler check_log = (GLogFunc)0;
 static coffer_message_filter check_filter = (GDBusMessageFilterFunction)0;
 _Static_assert(sizeof(gboolean) == sizeof(int) && sizeof(GType) == sizeof(size_t), "gboolean, GType");

@@ -31,6 +31,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   case "keychain-increment", "sealed-increment": try await increment(try await open(), count: number)
   case "sealed-create": try await createSealed(store, rest[0])
   case "keychain-try": try await tryKeychain(store, sealed: rest[0])
+  case "keyring-secret": useKeyring(store)
   case "prompt": try prompt(at: store)
   case "sealed-dump": try await dump(store, passphraseFile: rest[0], into: rest[1])
   default: return false
@@ -70,6 +71,19 @@ private func tryKeychain(_ service: String, sealed file: String) async throws {
     .sealed(URL(fileURLWithPath: file), passphrase: .provided { Data("correct horse".utf8) }))
   let choice = try await chain.choose()
   say("store \(choice.index): \(choice.reason)")
+}
+
+/// Prints the state of the keyring, and what reading the secret of an item leads to.
+private func useKeyring(_ path: String) {
+  say(KeyringInspection.obstacle().map { "\($0)" } ?? "open")
+  #if SecretService && os(Linux)
+    do {
+      let secrets = try SecretServiceClient().secrets([KeyringItemPath(path)].compactMap { $0 })
+      say("\(secrets.count) secrets")
+    } catch {
+      say("\(error)")
+    }
+  #endif
 }
 
 /// Reads a passphrase from a terminal and prints it.

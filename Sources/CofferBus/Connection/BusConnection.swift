@@ -38,7 +38,7 @@ public final class BusConnection: @unchecked Sendable {
   package init(address: String, timeout: Duration, context: MainContext) throws(BusFailure) {
     let gio = try Gio.functions()
     guard !address.utf8.contains(0) else { throw BusFailure(.unreachable, "the address contains a zero byte") }
-    let deadline = try CallDeadline(timeout)
+    let deadline = try CallDeadline(CallBudget.rest(of: timeout))
     defer { deadline.cancel() }
     var error: OpaquePointer?
     let flags = CUnsignedInt(COFFER_CONNECTION_AUTHENTICATES | COFFER_CONNECTION_IS_TO_BUS)
@@ -113,6 +113,39 @@ public final class BusConnection: @unchecked Sendable {
     return try patient.answer(within: timeout, of: method)
   }
 
+  /// Calls one method of many objects, without waiting for one reply before the next call.
+  /// - Returns: The replies and the failures of single calls, in the order of the paths.
+  /// - Throws: ``BusFailure``: `timedOut` once the time has passed.
+  package func call(
+    _ method: BusMethod, of destination: String, at paths: [String], _ arguments: [BusValue]
+  ) throws(BusFailure) -> [Result<BusValue, BusFailure>] {
+    var results: [Result<BusValue, BusFailure>] = []
+    // A bus limits the number of replies that a connection awaits.
+    for start in stride(from: 0, to: paths.count, by: 128) {
+      let some = paths[start..<min(start + 128, paths.count)]
+      for path in some { try check(method, destination, path) }
+      let context = try MainContext()
+      let within = try CallBudget.rest(of: timeout).wholeMilliseconds
+      let replies = try some.map { _ throws(BusFailure) in
+        (AwaitedReply(gio), try BusValue.structure(arguments).makeVariant(gio))
+      }
+      context.asDefault {
+        gio.withType(method.reply) { type in
+          for (path, (reply, tuple)) in zip(some, replies) {
+            gio.pointee.g_dbus_connection_call(
+              pointer, destination, path, method.interface, method.name, tuple, type,
+              CUnsignedInt(COFFER_CALL_STARTS_NOTHING), within, nil, takeReply,
+              Unmanaged.passRetained(reply).toOpaque())
+          }
+        }
+        // Each call ends with a reply, its timeout or the end of the connection.
+        while replies.contains(where: { $0.0.result == nil }) { context.iterate() }
+      }
+      for (reply, _) in replies { if let result = reply.result { results.append(result) } }
+    }
+    return results
+  }
+
   /// Calls a method and waits for its reply until the deadline expires, for methods that wait for a person.
   /// - Throws: ``BusFailure``: `timedOut` once the deadline has expired.
   package func call(
@@ -126,12 +159,13 @@ public final class BusConnection: @unchecked Sendable {
     _ cancellable: OpaquePointer? = nil
   ) throws(BusFailure) -> BusValue {
     try check(method, destination, path)
+    let rest = try CallBudget.rest(of: timeout)
     let tuple = try BusValue.structure(arguments).makeVariant(gio)
     var error: OpaquePointer?
     let reply = gio.withType(method.reply) { type in
       gio.pointee.g_dbus_connection_call_sync(
         pointer, destination, path, method.interface, method.name, tuple, type,
-        CUnsignedInt(COFFER_CALL_STARTS_NOTHING), timeout.wholeMilliseconds, cancellable, &error)
+        CUnsignedInt(COFFER_CALL_STARTS_NOTHING), rest.wholeMilliseconds, cancellable, &error)
     }
     guard let reply else { throw BusFailure(taking: error, gio).ofCall(changingSomething: method.changesSomething) }
     defer { gio.pointee.g_variant_unref(reply) }
@@ -177,6 +211,13 @@ public final class BusConnection: @unchecked Sendable {
     }
   }
 
+  /// Returns the number of the process that owns a name.
+  /// - Throws: ``BusFailure``
+  package func process(of name: String) throws(BusFailure) -> Int? {
+    let method = BusMethod(Self.bus, "GetConnectionUnixProcessID", reply: "(u)")
+    return try call(method, [.string(name)])[0]?.uint32.map { Int($0) }
+  }
+
   /// Returns the names for which the bus can start a process.
   /// - Throws: ``BusFailure``
   public func activatableNames() throws(BusFailure) -> [String] {
@@ -188,4 +229,27 @@ public final class BusConnection: @unchecked Sendable {
   public func start(_ name: String) throws(BusFailure) {
     _ = try call(BusMethod(Self.bus, "StartServiceByName", reply: "(u)"), [.string(name), .uint32(0)])
   }
+}
+
+/// The reply that an asynchronous call awaits. It is set by the thread that runs the context of the call.
+private final class AwaitedReply {
+  let gio: UnsafePointer<coffer_gio>
+  var result: Result<BusValue, BusFailure>?
+
+  init(_ gio: UnsafePointer<coffer_gio>) { self.gio = gio }
+}
+
+private nonisolated func takeReply(
+  source: OpaquePointer?, result: OpaquePointer?, awaited: UnsafeMutableRawPointer?
+) {
+  guard let source, let awaited else { return }
+  let reply = Unmanaged<AwaitedReply>.fromOpaque(awaited).takeRetainedValue()
+  var error: OpaquePointer?
+  let variant = reply.gio.pointee.g_dbus_connection_call_finish(source, result, &error)
+  guard let variant else {
+    reply.result = .failure(BusFailure(taking: error, reply.gio))
+    return
+  }
+  defer { reply.gio.pointee.g_variant_unref(variant) }
+  reply.result = .success(BusValue(variant, reply.gio))
 }

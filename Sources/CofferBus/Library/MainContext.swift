@@ -1,4 +1,5 @@
 import CofferCGio
+import Foundation
 
 /// A GLib main context: a queue of callbacks that one thread at a time runs.
 // A GMainContext locks itself, and neither pointer ever changes.
@@ -29,6 +30,19 @@ package final class MainContext: @unchecked Sendable {
 
   /// Waits for a callback or for ``wake()``, and runs what is pending.
   package func iterate() { _ = gio.pointee.g_main_context_iteration(pointer, 1) }
+
+  /// Runs callbacks until a condition holds or a point in time has passed.
+  package func iterate(until end: ContinuousClock.Instant, or isDone: () -> Bool) {
+    let alarm = DispatchWorkItem { [self] in wake() }
+    // Rounded up: the loop must not wait again after an alarm that comes a moment early.
+    let rest = Int((end - .now).wholeMilliseconds) + 2
+    Self.queue.asyncAfter(deadline: .now() + .milliseconds(rest), execute: alarm)
+    defer { alarm.cancel() }
+    while !isDone(), ContinuousClock.now < end { iterate() }
+  }
+
+  // A private queue: all threads of the shared ones may be blocked.
+  private static let queue = DispatchQueue(label: "coffer.bus.context")
 
   package func wake() { gio.pointee.g_main_context_wakeup(pointer) }
 }

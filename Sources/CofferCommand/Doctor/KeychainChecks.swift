@@ -17,6 +17,22 @@ enum KeychainChecks {
     }
   }
 
+  /// Tells where the values of a service are if that is not the default keyring.
+  static func former(_ store: String, service: String, accessGroup: String?) -> [Finding] {
+    let former = KeychainInspection.formerKeyring(
+      service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
+    guard let former else { return [] }
+    let message = "Its values were stored in the keyring '\(former.name)', which is not the default one now"
+    return [
+      former.isLocked
+        ? .problem(
+          store, message + " and is locked.", fix: "Unlock it in the keyring program (for GNOME: 'seahorse').")
+        : .warning(
+          store, message + ". They are read and written there.",
+          fix: "In the keyring program (for GNOME: 'seahorse'), make '\(former.name)' the default again, or leave it.")
+    ]
+  }
+
   private static func state() -> Finding {
     if let obstacle = KeyringInspection.obstacle(allowsPlainSession: allowsPlainKeyring) {
       return .problem("keyring", obstacle)

@@ -29,7 +29,8 @@ struct StoreChecks {
         findings += index == taken ? found : found.map(\.asWarning)
       }
       return findings
-    case .keychain: return KeychainChecks.all()
+    case .keychain(let service, let group):
+      return KeychainChecks.all() + KeychainChecks.former(name, service: service, accessGroup: group)
     case .memory: return [.ok(name, "ends with the command")]
     case .encrypted(let base): return await StoreChecks(location: base, sources: sources).all()
     case .other("postgresql", let address):

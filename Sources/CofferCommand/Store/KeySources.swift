@@ -190,6 +190,7 @@ extension RootKeySource {
     }
     var configuration = KeychainConfiguration()
     configuration.allowsPlainSession = allowsPlainKeyring
+    configuration.allowsPrompts = allowsKeyringPrompts
     return .provider(
       KeychainKeyProvider(service: service, accessGroup: group, configuration: configuration), named: "encryption-key")
   }

@@ -105,6 +105,7 @@ extension Passphrases {
     options.slots = tellingSlots
     options.keychain.store = tellingSlots
     options.keychain.allowsPlainSession = allowsPlainKeyring
+    options.keychain.allowsPrompts = allowsKeyringPrompts
     options.passphrase = { try source(for: $0) }
     options.createsIfMissing = creating
     options.foreignData = foreignData
@@ -142,6 +143,9 @@ private func warn(_ text: String) { try? Output.error.note(text, after: "coffer:
 
 /// Whether secrets may cross the session bus unencrypted: `COFFER_ALLOW_PLAIN_KEYRING=1`.
 var allowsPlainKeyring: Bool { getenv("COFFER_ALLOW_PLAIN_KEYRING").map { String(cString: $0) } == "1" }
+
+/// Whether the keyring may ask the user: `COFFER_ALLOW_KEYRING_PROMPTS=1`.
+var allowsKeyringPrompts: Bool { getenv("COFFER_ALLOW_KEYRING_PROMPTS").map { String(cString: $0) } == "1" }
 
 /// Returns the error with status 3 for a location that was inspected and holds no store.
 private func missing(_ error: StorageError) -> CommandError {

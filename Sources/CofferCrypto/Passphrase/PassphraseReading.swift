@@ -26,7 +26,8 @@ extension PassphraseSource {
   ///
   /// - Parameter name: what the source contains, for messages, such as `access token`.
   /// - Throws: The error of the source: `unavailable`, or `permissionDenied` for a file that other users can read or
-  ///   change; `invalidPassphrase` if it is empty or larger than 64 KiB; `decodingFailed` for bytes that are not UTF-8. No message contains the secret.
+  ///   change; `invalidPassphrase` if it is empty or larger than 64 KiB; `decodingFailed` for bytes that are not UTF-8.
+  ///   No message contains the secret.
   public func text(named name: String) throws -> String {
     var source = self
     source.purpose = name
@@ -37,7 +38,8 @@ extension PassphraseSource {
 
   /// Reads key material from a file, a credential or a descriptor, without removing a newline. Blocks the thread.
   ///
-  /// - Throws: `permissionDenied` if other users can read or change the file; `invalidKeyMaterial` for more than 64 KiB.
+  /// - Throws: `permissionDenied` if other users can read or change the file; `invalidKeyMaterial` for more than
+  ///   64 KiB.
   package func readKeyMaterial(in surroundings: PassphraseSurroundings = .system) throws -> SecretBytes {
     if case .shared(let shared) = kind { return try shared.keyMaterial(in: surroundings) }
     var source = self

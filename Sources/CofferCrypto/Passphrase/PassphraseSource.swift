@@ -97,8 +97,8 @@ package struct PassphraseSurroundings: Sendable {
     self.credentialsDirectory = credentialsDirectory
   }
 
-  /// Returns whether a file is in the directory of credentials. systemd protects the directory; the mode of a file in it
-  /// may show an access control list for the service's user.
+  /// Returns whether a file is in the directory of credentials. systemd protects the directory; the mode of a file in
+  /// it may show an access control list for the service's user.
   package func passesCredential(_ path: String) -> Bool {
     guard let directory = credentialsDirectory(), directory.hasPrefix("/") else { return false }
     return (path as NSString).deletingLastPathComponent == (directory as NSString).standardizingPath

@@ -24,7 +24,7 @@ package import Foundation
       let scope = try KeyringScope(service: service, accessGroup: accessGroup)
       client = SecretServiceClient(
         address: configuration.address, timeout: configuration.timeout,
-        allowsPlainSession: configuration.allowsPlainSession)
+        allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts)
       do {
         let found = try client.items(client.search([KeyringAttribute("service", scope.service)])).filter { item in
           item.text(of: "access-group") == accessGroup && item.text(of: "coffer-version") == nil

@@ -6,8 +6,9 @@ package enum KeyringInspection {
   /// Returns the reason why the keyring cannot be used, or `nil` if it is open. Blocks for a few seconds at most.
   package static func obstacle(allowsPlainSession: Bool = false) -> StorageError? {
     #if SecretService && os(Linux)
-      let state = SecretServiceClient(allowsPlainSession: allowsPlainSession).state()
-      return state == .open ? nil : state.error()
+      let client = SecretServiceClient(allowsPlainSession: allowsPlainSession)
+      let state = client.state()
+      return state == .open ? nil : client.error(of: state)
     #else
       return StorageError(
         .unsupported, "This program was built without support for the desktop's keyring.",

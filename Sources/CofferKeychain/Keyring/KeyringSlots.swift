@@ -46,7 +46,8 @@ import CofferLocks
 
     init(
       _ scope: KeyringScope, accessibility: KeychainAccessibility, keyringDirectory: String, control: String,
-      address: String?, timeout: Duration, allowsPlainSession: Bool, foreign: ForeignSecrets? = nil
+      address: String?, timeout: Duration, allowsPlainSession: Bool, allowsPrompts: Bool = false,
+      foreign: ForeignSecrets? = nil
     ) {
       self.foreign = foreign
       self.scope = scope
@@ -55,19 +56,43 @@ import CofferLocks
       self.keyringDirectory = keyringDirectory
       history = KeyringHistory(of: keyringDirectory, notedIn: control)
       defaultAccessibility = accessibility
-      client = SecretServiceClient(address: address, timeout: timeout, allowsPlainSession: allowsPlainSession)
+      client = SecretServiceClient(
+        address: address, timeout: timeout, allowsPlainSession: allowsPlainSession, allowsPrompts: allowsPrompts)
     }
 
     func availability() -> StoreAvailability {
-      let state = client.state()
-      answers.withLock { $0 = !state.isSilent }
-      guard state == .open else { return .unavailable(reason: state.error().message) }
-      do {
-        try refuseNewKeyring()
-        return .available
-      } catch {
-        return .unavailable(reason: (error as? StorageError)?.message ?? "The keyring does not answer.")
+      client.operation {
+        do {
+          try requireOpen()
+          try refuseNewKeyring()
+          return .available
+        } catch {
+          return .unavailable(reason: (error as? StorageError)?.message ?? "The keyring does not answer.")
+        }
       }
+    }
+
+    /// Throws unless the collection of the values can be read and written now.
+    private func requireOpen() throws {
+      let found = Result { try home() }
+      let state = client.state(of: try? found.get())
+      answers.withLock { $0 = !state.isSilent }
+      guard state == .open else { throw client.error(of: state) }
+      _ = try found.get()
+    }
+
+    /// Returns the collection in which the values are: the one in which they were stored, also if another one is the
+    /// default now; `nil` for the default.
+    private func home() throws -> KeyringItemPath? {
+      guard let noted = history.collection, try client.defaultPath() != noted,
+        let before = try client.collection(noted)
+      else { return nil }
+      guard !before.isLocked else { throw before.isLockedError }
+      // One at a time: the first is one of ours, as a rule.
+      let hasOurs = try client.search(scopeAttributes, in: noted).contains { path in
+        try client.items([path], in: noted).contains(where: isOurs)
+      }
+      return hasOurs ? noted : nil
     }
 
     // MARK: Items
@@ -81,7 +106,8 @@ import CofferLocks
       let wanted = scopeAttributes + attributes
       // A search also returns items with more attributes, such as those of another group, and an item may be given
       // other attributes before it is read.
-      let items = try client.items(client.search(wanted)).filter { item in
+      let home = try home()
+      let items = try client.items(client.search(wanted, in: home), in: home).filter { item in
         isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
       }
       if !items.contains(where: isOurs) {
@@ -91,10 +117,13 @@ import CofferLocks
       return items
     }
 
+    private func allItems() throws -> [KeyringItem] { try client.operation { try items(with: []) } }
+
     /// Throws `foreignFormat` if the service has secrets of another library, before the first use of this store.
     func refuseForeign() throws {
       try foreign?.refuse {
-        let items = try client.items(client.search(scopeAttributes)).filter(isOfGroup)
+        let home = try home()
+        let items = try client.items(client.search(scopeAttributes, in: home), in: home).filter(isOfGroup)
         guard !items.contains(where: isOurs) else { return nil }
         return try ForeignSecrets.recognize(items, in: scope) { item in
           try client.secrets([item.path]).first?.data
@@ -108,22 +137,10 @@ import CofferLocks
 
     /// Throws if this is not the keyring that contains the values, where a missing item does not prove absence.
     private func refuseNewKeyring() throws {
-      guard let problem = try history.problem() ?? otherDefault() else { return }
+      guard let problem = history.problem() else { return }
       let items = try client.items(client.search(scopeAttributes))
       guard !items.contains(where: isOurs) else { return }
       throw problem
-    }
-
-    /// Returns an error if the values are in another collection than the default, or may be because it is locked.
-    private func otherDefault() throws -> StorageError? {
-      guard let noted = history.collection else { return nil }
-      let present = try client.defaultCollection()
-      guard present.path != noted, let before = try client.collection(noted) else { return nil }
-      if !before.isLocked {
-        let items = try client.items(client.search(scopeAttributes, in: noted), in: noted)
-        guard items.contains(where: isOurs) else { return nil }
-      }
-      return present.hides(before)
     }
 
     /// Returns the items of a key: one, except during its replacement or after other programs added some.
@@ -186,7 +203,9 @@ import CofferLocks
 
     // MARK: Reading
 
-    func read(_ slot: Slot) throws -> SlotContent? {
+    func read(_ slot: Slot) throws -> SlotContent? { try client.operation { try content(of: slot) } }
+
+    private func content(of slot: Slot) throws -> SlotContent? {
       // Search again if the item is replaced between the two calls.
       for _ in 0..<8 {
         guard let item = try item(in: slot) else { return nil }
@@ -200,11 +219,11 @@ import CofferLocks
     }
 
     func stamp(_ slot: Slot) throws -> SlotPresence? {
-      try item(in: slot).map { SlotPresence(stamp: Self.stamp(of: $0)) }
+      try client.operation { try item(in: slot).map { SlotPresence(stamp: Self.stamp(of: $0)) } }
     }
 
     func list() throws -> [Slot] {
-      let items = try items(with: [])
+      let items = try allItems()
       note(items)
       return items.compactMap { item in
         guard let slot = item.text(of: Attribute.slot) else {
@@ -226,7 +245,7 @@ import CofferLocks
     }
 
     func stamps() throws -> [StoreKey: SlotPresence]? {
-      let items = try items(with: []).filter { $0.text(of: Attribute.slot) == nil }
+      let items = try allItems().filter { $0.text(of: Attribute.slot) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
       var stamps: [StoreKey: SlotPresence] = [:]
       for case (let key?, let items) in byKey {
@@ -244,8 +263,7 @@ import CofferLocks
     // MARK: Writing
 
     func checkWritable() throws {
-      let state = client.state()
-      guard state == .open else { throw state.error() }
+      try requireOpen()
       try refuseNewKeyring()
       try refuseForeign()
     }
@@ -288,7 +306,7 @@ import CofferLocks
       ]
       _ = try client.create(
         label: label, [KeyringAttribute(Attribute.schema, "coffer.Secret")] + scopeAttributes + attributes,
-        secret: data, replace: true)
+        secret: data, replace: true, in: home())
     }
 
     func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {

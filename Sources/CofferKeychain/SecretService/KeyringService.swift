@@ -10,6 +10,8 @@ import CofferLocks
     let connection: BusConnection
     /// The unique bus name of the process, so that later calls reach the same process or fail.
     let owner: String
+    /// The time that a prompt may wait for the user; `nil` if it may not.
+    var patience: Duration?
 
     static let name = "org.freedesktop.secrets"
     static let path = "/org/freedesktop/secrets"
@@ -59,18 +61,29 @@ import CofferLocks
 
     // MARK: Items
 
-    /// Returns an item without its secret, or `nil` if there is none at this path, which is only proven while the
+    /// Returns those of the items that exist, without their secrets. That others do not is only proven while the
     /// collection is unlocked.
-    func item(_ path: KeyringItemPath) throws -> KeyringItem? {
-      let reply: BusValue
-      do {
-        reply = try call(.getProperties, at: path.description, [.string(BusMethod.item)])
-      } catch let failure as BusFailure where failure.isOfNoObject {
-        return nil
+    func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
+      let (method, interface) = (BusMethod.getProperties, BusValue.string(BusMethod.item))
+      let replies = try connection.call(method, of: owner, at: paths.map(\.description), [interface])
+      return try zip(paths, replies).compactMap { path, reply in
+        do {
+          if let item = try item(path, reply.get()) { return item }
+          // A locked item does not show the attributes that were stored.
+          guard try unlock(path) else { throw NotOpen(state: .locked) }
+          guard let item = try item(path, call(method, at: path.description, [interface])) else {
+            throw NotOpen(state: .locked)
+          }
+          return item
+        } catch let failure as BusFailure where failure.isOfNoObject {
+          return nil
+        }
       }
-      guard let properties = reply[0], properties.property("Locked")?.bool == false else {
-        throw NotOpen(state: .locked)  // a locked item does not show the attributes that were stored
-      }
+    }
+
+    /// Returns an item with these properties, or `nil` if it is locked.
+    private func item(_ path: KeyringItemPath, _ reply: BusValue) throws -> KeyringItem? {
+      guard let properties = reply[0], properties.property("Locked")?.bool == false else { return nil }
       let attributes = properties.property("Attributes")?.children ?? []
       return KeyringItem(
         path: path, label: properties.property("Label")?.text ?? "",
@@ -94,11 +107,56 @@ import CofferLocks
       return secrets
     }
 
-    /// Dismisses a prompt, so that it is never shown, and reports the keyring as locked.
-    func refusePrompt(_ prompt: BusValue?) throws {
-      guard let prompt = prompt?.itemPath else { return }
-      _ = try? call(.dismiss, at: prompt.description)
-      throw NotOpen(state: .locked)
+    // MARK: Prompts
+
+    /// Unlocks an item if prompts are allowed.
+    /// - Returns: Whether they are.
+    private func unlock(_ path: KeyringItemPath) throws -> Bool {
+      guard patience != nil else { return false }
+      let reply = try call(.unlock, at: Self.path, [.objectPaths([path.description])])
+      if let prompt = reply[1]?.itemPath { _ = try answer(prompt) }
+      return true
+    }
+
+    /// Completes the prompt with which a keyring has replied to a change, if it has, and returns its result.
+    ///
+    /// KeePassXC replies with a prompt to each new item, and answers it without showing anything unless its settings
+    /// ask the user. A prompt that is not answered in time is dismissed, and so is that of a locked keyring.
+    /// - Parameter collection: the collection of the changed item.
+    func complete(_ prompt: BusValue?, in collection: KeyringItemPath?) throws -> BusValue? {
+      guard let prompt = prompt?.itemPath else { return nil }
+      do {
+        if patience == nil, let collection { try requireOpen(collection) }
+        return try answer(prompt)
+      } catch {
+        CallBudget.extend(by: .milliseconds(500))
+        _ = try? call(.dismiss, at: prompt.description)
+        throw error
+      }
+    }
+
+    private func answer(_ prompt: KeyringItemPath) throws -> BusValue? {
+      let context = try MainContext()
+      let completed = Locked<BusValue?>(nil)
+      let wait = try patience ?? CallBudget.rest(of: .seconds(1_000_000))
+      try context.asDefault {
+        let subscription = connection.subscribe(sender: owner, member: "Completed") { signal in
+          guard signal.interface == BusMethod.prompt, signal.path == prompt.description else { return }
+          completed.withLock { $0 = signal.arguments }
+        }
+        defer {
+          connection.unsubscribe(subscription)
+          context.drain()
+        }
+        // The empty text stands for no window.
+        _ = try call(.showPrompt, at: prompt.description, [.string("")])
+        let start = ContinuousClock.now
+        context.iterate(until: start + wait) { completed.withLock { $0 != nil } }
+        if patience != nil { CallBudget.extend(by: .now - start) }
+      }
+      // Not answered, or the user has declined.
+      guard let answer = completed.withLock({ $0 }), answer[0]?.bool == false else { throw NotOpen(state: .prompting) }
+      return answer[1]?.unboxed
     }
   }
 
@@ -118,6 +176,7 @@ import CofferLocks
   extension BusMethod {
     static let item = "org.freedesktop.Secret.Item"
     static let collection = "org.freedesktop.Secret.Collection"
+    static let prompt = "org.freedesktop.Secret.Prompt"
     private static let service = "org.freedesktop.Secret.Service"
     private static let properties = "org.freedesktop.DBus.Properties"
 
@@ -126,7 +185,9 @@ import CofferLocks
     static let searchItems = BusMethod(collection, "SearchItems", reply: "(ao)")
     static let createItem = BusMethod(collection, "CreateItem", reply: "(oo)", changesSomething: true)
     static let delete = BusMethod(item, "Delete", reply: "(o)", changesSomething: true)
-    static let dismiss = BusMethod("org.freedesktop.Secret.Prompt", "Dismiss", reply: "()")
+    static let unlock = BusMethod(service, "Unlock", reply: "(aoo)")
+    static let dismiss = BusMethod(prompt, "Dismiss", reply: "()")
+    static let showPrompt = BusMethod(prompt, "Prompt", reply: "()", changesSomething: true)
     static let getProperty = BusMethod(properties, "Get", reply: "(v)")
     static let getProperties = BusMethod(properties, "GetAll", reply: "(a{sv})")
     static let setProperty = BusMethod(properties, "Set", reply: "()", changesSomething: true)

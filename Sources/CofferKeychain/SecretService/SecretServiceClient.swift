@@ -7,13 +7,17 @@ import CofferLocks
 
   /// A client of the freedesktop Secret Service: the desktop's keyring.
   ///
-  /// It uses the default collection, never prompts the user and never waits longer than its timeout for a reply. After
+  /// It uses the default collection by default, and never waits longer than its timeout for all replies of an operation.
+  /// It prompts the user only if that is allowed. After
   /// a restart of the bus or the keyring the next call connects again. Calls block and may be made from any number of
   /// threads at once. A locked collection is an error and is never reported as absence.
   package final class SecretServiceClient: Sendable {
     private let address: String?
     private let timeout: Duration
     private let allowsPlainSession: Bool
+    private let allowsPrompts: Bool
+    /// The longest time that a prompt waits for the user, if prompts are allowed.
+    private static let patience = Duration.seconds(120)
     // Callers share one attempt to connect and its result, so a bus that hangs costs all of them one timeout.
     private let connections = SharedAttempt<BusConnection>()
     private let sessions = SharedAttempt<SecretSession>()
@@ -27,10 +31,15 @@ import CofferLocks
     /// Creates a client, which connects on first use.
     /// - Parameters:
     ///   - address: the address of the bus, or `nil` for the session's, which is looked up for each new connection.
-    ///   - timeout: the timeout of each call.
+    ///   - timeout: the timeout of all calls of an operation together.
     ///   - allowsPlainSession: whether secrets may cross the bus unencrypted if the keyring supports no encryption.
-    package init(address: String? = nil, timeout: Duration = .seconds(2), allowsPlainSession: Bool = false) {
+    ///   - allowsPrompts: whether prompts of the keyring may wait for the user.
+    package init(
+      address: String? = nil, timeout: Duration = .seconds(2), allowsPlainSession: Bool = false,
+      allowsPrompts: Bool = false
+    ) {
       self.address = address
+      self.allowsPrompts = allowsPrompts
       self.allowsPlainSession = allowsPlainSession
       self.timeout = timeout
     }
@@ -38,10 +47,11 @@ import CofferLocks
     // MARK: State
 
     /// Returns whether the keyring can be used now. Never prompts the user.
-    package func state() -> SecretServiceState {
+    /// - Parameter collection: the collection to be used; the default one by default.
+    package func state(of collection: KeyringItemPath? = nil) -> SecretServiceState {
       do {
         try withService { service in
-          _ = try service.openCollection()
+          _ = try service.openCollection(collection)
           if !allowsPlainSession { _ = try session(with: service) }
         }
         return .open
@@ -54,12 +64,46 @@ import CofferLocks
       }
     }
 
+    /// Returns the error for a state in which the keyring cannot be used.
+    func error(of state: SecretServiceState, _ underlying: StorageError.Underlying? = nil) -> StorageError {
+      state.error(underlying, provider: state.isOfProvider ? provider() : nil)
+    }
+
+    /// Returns the name of the program that offers the keyring, if it can be determined.
+    private func provider() -> String? {
+      operation {
+        guard let id = try? connected().process(of: KeyringService.name),
+          let name = try? String(contentsOfFile: "/proc/\(id)/comm", encoding: .utf8)
+        else { return nil }
+        return KeyringProvider.name(ofProgram: name)
+      }
+    }
+
+    /// Runs requests that share one deadline.
+    func operation<R>(_ body: () throws -> R) rethrows -> R { try CallBudget.with(timeout, body) }
+
+    /// Runs a request and converts its failures to storage errors.
+    private func inWords<R>(_ body: () throws -> R) throws -> R {
+      try operation {
+        do {
+          return try body()
+        } catch let failure as BusFailure {
+          throw failure.storageError
+        } catch let notOpen as NotOpen {
+          throw error(of: notOpen.state, notOpen.underlying)
+        }
+      }
+    }
+
     /// Returns the algorithm that encrypts secrets on the bus; `plain` for none.
     package func sessionAlgorithm() throws -> String {
       try inWords { try withService { try anySession(with: $0).algorithm } }
     }
 
     // MARK: Reading
+
+    /// Returns the path of the default collection, whether or not it is locked.
+    func defaultPath() throws -> KeyringItemPath { try inWords { try withService { try $0.defaultCollection() } } }
 
     /// Returns the default collection.
     func defaultCollection() throws -> KeyringCollection {
@@ -101,7 +145,7 @@ import CofferLocks
     private func items(
       _ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil, of service: KeyringService
     ) throws -> [KeyringItem] {
-      let items = try paths.compactMap { try service.item($0) }
+      let items = try service.items(paths)
       if items.count < paths.count { _ = try service.openCollection(collection) }
       return items
     }
@@ -130,12 +174,14 @@ import CofferLocks
 
     // MARK: Changing
 
-    /// Creates an item in the default collection.
+    /// Creates an item.
     /// - Parameters:
+    ///   - collection: the collection; the default one by default.
     ///   - label: the name that keyring programs display; it is not secret.
     ///   - replace: whether to replace an existing item with exactly these attributes.
     package func create(
-      label: String, _ attributes: [KeyringAttribute], secret: Data, replace: Bool
+      label: String, _ attributes: [KeyringAttribute], secret: Data, replace: Bool,
+      in collection: KeyringItemPath? = nil
     ) throws -> KeyringItemPath {
       guard secret.count <= Self.largestSecret else {
         throw StorageError(
@@ -149,12 +195,12 @@ import CofferLocks
       ])
       return try inWords {
         try withService { service in
-          let collection = try service.openCollection()
+          let collection = try service.openCollection(collection)
           let encoded = try session(with: service).encode(secret)
           let reply = try service.call(
             .createItem, at: collection.description, [properties, encoded, .bool(replace)])
-          try service.refusePrompt(reply[1])
-          guard let item = reply[0]?.itemPath else {
+          let completed = try service.complete(reply[1], in: collection)
+          guard let item = reply[0]?.itemPath ?? completed?.itemPath else {
             throw BusFailure(.other, "the keyring made an item without a path")
           }
           return item
@@ -180,7 +226,7 @@ import CofferLocks
         try withService { service in
           do {
             let reply = try service.call(method, at: path.description, arguments)
-            try service.refusePrompt(reply[0])
+            _ = try service.complete(reply[0], in: path.parent)
             return true
           } catch let failure as BusFailure where failure.isOfNoObject {
             _ = try service.openCollection()  // absence is proven only while the collection is open
@@ -194,11 +240,13 @@ import CofferLocks
 
     /// Calls `body` with a running keyring, and once more if the known process or session has ended.
     private func withService<R>(_ body: (KeyringService) throws -> R) throws -> R {
-      do {
-        return try body(service())
-      } catch let failure as BusFailure where failure.isWorthAnotherTry {
-        sessions.forget()
-        return try body(service())
+      try operation {
+        do {
+          return try body(service())
+        } catch let failure as BusFailure where failure.isWorthAnotherTry {
+          sessions.forget()
+          return try body(service())
+        }
       }
     }
 
@@ -207,11 +255,11 @@ import CofferLocks
       let connection = try connected()
       do {
         if let owner = try connection.owner(of: KeyringService.name) {
-          return KeyringService(connection: connection, owner: owner)
+          return KeyringService(connection: connection, owner: owner, patience: allowsPrompts ? Self.patience : nil)
         }
         try start(connection)
         if let owner = try connection.owner(of: KeyringService.name) {
-          return KeyringService(connection: connection, owner: owner)
+          return KeyringService(connection: connection, owner: owner, patience: allowsPrompts ? Self.patience : nil)
         }
       } catch let failure as BusFailure where !failure.isOfLostConnection {
         throw failure.notOnBus
@@ -223,7 +271,7 @@ import CofferLocks
       let location = try keyringBus(at: address)
       do {
         return try connections.result(
-          within: timeout, isUsable: { !$0.isClosed },
+          within: CallBudget.rest(of: timeout), isUsable: { !$0.isClosed },
           make: {
             sessions.forget()
             return try BusConnection(address: location, timeout: timeout)
@@ -268,7 +316,7 @@ import CofferLocks
       let isUsable = { (session: SecretSession) in
         session.connection === service.connection && session.owner == service.owner
       }
-      return try sessions.result(within: timeout, isUsable: isUsable) {
+      return try sessions.result(within: CallBudget.rest(of: timeout), isUsable: isUsable) {
         try SecretSession(connection: service.connection, owner: service.owner, timeout: timeout)
       }
     }

@@ -6,8 +6,9 @@ package import CofferCore
 
 extension SecretServiceState {
   /// Returns the error for an operation that requires an open keyring.
-  package func error(_ underlying: StorageError.Underlying? = nil) -> StorageError {
-    let (message, advice) = words
+  /// - Parameter provider: the name of the program that offers the keyring; `nil` if it is unknown.
+  package func error(_ underlying: StorageError.Underlying? = nil, provider: String? = nil) -> StorageError {
+    let (message, advice) = provider.flatMap(words(about:)) ?? words
     return StorageError(
       .unavailable, message, advice: advice, location: keyringLocation, underlying: underlying)
   }
@@ -41,6 +42,12 @@ extension SecretServiceState {
         "The login keyring is locked, so its contents cannot be read.",
         "Unlock it: log in to the desktop, or use its keyring program (for GNOME: 'seahorse')."
       )
+    case .prompting:
+      (
+        "The keyring asks the user before it does what was requested, and nobody has allowed it.",
+        "Allow it in the settings of the keyring's program, or let its prompts wait for the user: "
+          + "\(Self.promptAdvice). Nothing was changed."
+      )
     case .plainSession:
       (
         "The keyring accepts secrets only unencrypted over the session bus, where other programs may be able to read "
@@ -54,14 +61,68 @@ extension SecretServiceState {
   }
 }
 
+extension SecretServiceState {
+  private static let promptAdvice =
+    "KeychainConfiguration.allowsPrompts, or COFFER_ALLOW_KEYRING_PROMPTS=1 for the command"
+
+  /// Whether the program that offers the keyring is the one to act on.
+  var isOfProvider: Bool {
+    switch self {
+    case .noDefaultCollection, .locked, .prompting, .plainSession: true
+    case .noLibrary, .noBus, .noService, .noAnswer, .open: false
+    }
+  }
+
+  /// Returns the words for a keyring other than gnome-keyring, by its name.
+  private func words(about name: String) -> (message: String, advice: String)? {
+    guard name != KeyringProvider.gnome else { return nil }
+    return switch self {
+    case .noDefaultCollection:
+      (
+        "\(name) offers no default collection, or has not loaded it yet.",
+        "Open a database in \(name), and let it offer one to other programs (KeePassXC: Database Settings, Secret "
+          + "Service Integration)."
+      )
+    case .locked:
+      (
+        "The keyring of \(name) is locked, or \(name) asks before it shows an item, so it cannot be read.",
+        "Unlock it in \(name), and let this program use its items there. \(name) may ask the user with "
+          + "\(Self.promptAdvice)."
+      )
+    case .prompting:
+      (
+        "\(name) asks the user before it does what was requested, and nobody has allowed it.",
+        "Allow it in the settings of \(name), or let its prompts wait for the user: \(Self.promptAdvice). Nothing was "
+          + "changed."
+      )
+    case .plainSession:
+      ("\(name) accepts" + words.message.dropFirst("The keyring accepts".count), words.advice)
+    case .noLibrary, .noBus, .noService, .noAnswer, .open: nil
+    }
+  }
+}
+
+/// The programs that offer keyrings.
+enum KeyringProvider {
+  static let gnome = "gnome-keyring"
+
+  /// Returns the name for messages of a program, whose name Linux truncates to 15 bytes.
+  static func name(ofProgram program: String) -> String {
+    let program = program.split(separator: "\n").first.map(String.init) ?? ""
+    if program.hasPrefix("gnome-keyring") { return gnome }
+    if program.hasPrefix("keepassxc") { return "KeePassXC" }
+    if program.hasPrefix("kwalletd") || program.hasPrefix("ksecretd") { return "KWallet" }
+    return program.isEmpty ? "the keyring's program" : program.escapingControlCharacters
+  }
+}
+
 extension KeyringCollection {
-  /// Returns the error for the case that this is the default collection while the values are in another one.
-  func hides(_ before: KeyringCollection) -> StorageError {
-    let (name, nameBefore) = (label.escapingControlCharacters, before.label.escapingControlCharacters)
-    return StorageError(
-      .unavailable, "The default keyring is now '\(name)', but the values are in '\(nameBefore)'.",
-      advice: "In the keyring program (for GNOME: 'seahorse'), make '\(nameBefore)' the default again, or move the "
-        + "secrets to '\(name)'.", location: keyringLocation)
+  /// The error for the case that this collection may have the values, is locked, and is not the default one.
+  var isLockedError: StorageError {
+    StorageError(
+      .unavailable,
+      "The values are in the keyring '\(label.escapingControlCharacters)', which is locked and is not the default one.",
+      advice: "Unlock it in the keyring program (for GNOME: 'seahorse').", location: keyringLocation)
   }
 }
 
@@ -73,10 +134,6 @@ package let keyringLocation = "keyring:org.freedesktop.secrets"
   struct NotOpen: Error {
     let state: SecretServiceState
     var underlying: StorageError.Underlying?
-  }
-
-  extension NotOpen {
-    var storageError: StorageError { state.error(underlying) }
   }
 
   /// Returns the address of the keyring's bus.
@@ -115,7 +172,7 @@ package let keyringLocation = "keyring:org.freedesktop.secrets"
           .outcomeUnknown, "The keyring has not confirmed the change: it may or may not have happened.",
           advice: "Read the value to see, or write it again.", location: keyringLocation, underlying: underlying)
       }
-      if isOfLockedKeyring || name == Self.noSession { return notOpen.storageError }
+      if isOfLockedKeyring || name == Self.noSession { return notOpen.state.error(notOpen.underlying) }
       switch kind {
       case .denied:
         return StorageError(
@@ -126,7 +183,7 @@ package let keyringLocation = "keyring:org.freedesktop.secrets"
         return StorageError(
           .inputOutput, "The keyring refused a request.", advice: "Its contents are unchanged.",
           location: keyringLocation, underlying: underlying)
-      case .noLibrary, .timedOut, .closed, .gone, .noOwner: return notOpen.storageError
+      case .noLibrary, .timedOut, .closed, .gone, .noOwner: return notOpen.state.error(notOpen.underlying)
       }
     }
 
@@ -160,14 +217,6 @@ package let keyringLocation = "keyring:org.freedesktop.secrets"
 
     private func noAnswer(_ reason: String) -> NotOpen {
       NotOpen(state: .noAnswer(reason: reason), underlying: underlying)
-    }
-  }
-
-  /// Runs a request and converts its failures to storage errors.
-  func inWords<R>(_ body: () throws -> R) throws -> R {
-    do { return try body() } catch let failure as BusFailure { throw failure.storageError } catch let notOpen as NotOpen
-    {
-      throw notOpen.storageError
     }
   }
 #endif

@@ -12,6 +12,8 @@ package enum SecretServiceState: Hashable, Sendable {
   case noDefaultCollection
   /// The default collection is locked, so its contents are unknown.
   case locked
+  /// The keyring asks the user before it does what was requested, and nobody has answered, or prompts are not allowed.
+  case prompting
   /// The keyring supports no encryption on the bus, and unencrypted sessions are not allowed.
   case plainSession
   /// The keyring can be read and written.

@@ -37,6 +37,7 @@ import CofferLocks
     init(connection: BusConnection, owner: String, timeout: Duration) throws {
       let (secret, type) = try SecretLibrary.functions()
       let gio = connection.gio
+      let timeout = try CallBudget.rest(of: timeout)
       let deadline = try CallDeadline(timeout)
       let context = try MainContext()
       defer {
@@ -49,6 +50,9 @@ import CofferLocks
           let service = coffer_secret_service_new(
             secret, type, connection.pointer, owner, timeout.wholeMilliseconds, deadline.cancellable, &error)
         else { return nil }
+        // A malformed reply is an error, without libsecret's message on standard error.
+        let quiet = coffer_begin_quiet(secret)
+        defer { coffer_end_quiet(secret, quiet) }
         guard secret.pointee.secret_service_ensure_session_sync(service, deadline.cancellable, &error) != 0 else {
           gio.pointee.g_object_unref(UnsafeMutableRawPointer(service))
           return nil
@@ -61,6 +65,13 @@ import CofferLocks
         gio.pointee.g_object_unref(UnsafeMutableRawPointer(made))
         throw BusFailure(.other, "the keyring opened a session without a path")
       }
+      // libsecret may know further algorithms; what they protect is not known here.
+      let algorithm = secret.pointee.secret_service_get_session_algorithms(made).map { String(cString: $0) }
+      guard let algorithm, [Self.encryptedAlgorithm, Self.plainAlgorithm].contains(algorithm) else {
+        gio.pointee.g_object_unref(UnsafeMutableRawPointer(made))
+        throw BusFailure(.other, "the keyring opened a session with an unknown algorithm")
+      }
+      self.algorithm = algorithm
       service = made
       (self.secret, self.gio, self.context) = (secret, gio, context)
       self.connection = connection
@@ -73,13 +84,14 @@ import CofferLocks
       context.drain()
     }
 
-    /// The algorithm that encrypts secrets on the bus; `plain` if the keyring supports none.
-    var algorithm: String {
-      lock.withLock { secret.pointee.secret_service_get_session_algorithms(service).map { String(cString: $0) } ?? "" }
-    }
-
+    /// The algorithm that encrypts secrets on the bus: that of the specification, or `plain` if the keyring supports
+    /// none.
+    let algorithm: String
     /// Whether secrets cross the bus unencrypted.
-    var isPlain: Bool { algorithm == "plain" }
+    var isPlain: Bool { algorithm != Self.encryptedAlgorithm }
+
+    private static let encryptedAlgorithm = "dh-ietf1024-sha256-aes128-cbc-pkcs7"
+    private static let plainAlgorithm = "plain"
 
     /// Returns a secret, encrypted, as `(oayays)`.
     func encode(_ data: Data) throws -> BusValue {
@@ -106,6 +118,8 @@ import CofferLocks
       let variant = try gio.pointee.g_variant_take_ref(encoded.makeVariant(gio))
       defer { gio.pointee.g_variant_unref(variant) }
       let data = lock.withLock { () -> Data? in
+        let quiet = coffer_begin_quiet(secret)
+        defer { coffer_end_quiet(secret, quiet) }
         guard let value = secret.pointee.secret_service_decode_dbus_secret(service, variant) else { return nil }
         defer { secret.pointee.secret_value_unref(UnsafeMutableRawPointer(value)) }
         var count = 0

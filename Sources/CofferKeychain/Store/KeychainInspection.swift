@@ -10,6 +10,23 @@ package enum KeychainInspection {
     try KeychainLocation(service: service, accessGroup: accessGroup, in: .current).wasUsed()
   }
 
+  /// Returns the name of the keyring in which the values of a service were stored, and whether it is locked, if another
+  /// one is the default now. Never prompts.
+  package static func formerKeyring(
+    service: String, accessGroup: String?, configuration: KeychainConfiguration
+  ) -> (name: String, isLocked: Bool)? {
+    #if SecretService && os(Linux)
+      let location = try? KeychainLocation(service: service, accessGroup: accessGroup, in: .current)
+      let client = SecretServiceClient(address: configuration.address, timeout: configuration.timeout)
+      guard let location, let noted = KeyringHistory(of: "/dev/null", notedIn: location.control).collection,
+        let present = try? client.defaultPath(), present != noted, let former = try? client.collection(noted)
+      else { return nil }
+      return (former.label.escapingControlCharacters, former.isLocked)
+    #else
+      return nil
+    #endif
+  }
+
   /// Returns the keys of a service in the keyring, in order, whether or not this library has a journal of it here.
   /// Creates nothing and never prompts; the keyring is started if the bus can activate it.
   /// - Throws: `unavailable` for a keyring that is locked, missing or does not answer, or in which a writer with
@@ -23,7 +40,7 @@ package enum KeychainInspection {
       let slots = KeyringSlots(
         scope, accessibility: configuration.accessibility, keyringDirectory: "/dev/null", control: "/dev/null",
         address: configuration.address, timeout: configuration.timeout,
-        allowsPlainSession: configuration.allowsPlainSession)
+        allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts)
       let found = try await runBlocking { try slots.list() }
       guard !found.contains(where: \.isStaged) else {
         throw StorageError(

@@ -122,11 +122,12 @@ public struct SecretChain: Sendable {
       #if SecretService && os(Linux)
         let client = SecretServiceClient(
           address: configuration.address, timeout: configuration.timeout,
-          allowsPlainSession: configuration.allowsPlainSession)
+          allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts)
         let state = try await runBlocking { client.state() }
         switch state {
-        case .open, .locked: return nil
-        case .noLibrary, .noBus, .noService, .noDefaultCollection, .plainSession: return state.error().message
+        case .open, .locked, .prompting: return nil
+        case .noLibrary, .noBus, .noService, .noDefaultCollection, .plainSession:
+          return try await runBlocking { client.error(of: state) }.message
         case .noAnswer:
           let error = state.error()
           throw StorageError(

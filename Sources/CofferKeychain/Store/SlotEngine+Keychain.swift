@@ -14,12 +14,17 @@ public struct KeychainConfiguration: Sendable {
   /// The accessibility class of values that are stored without one; `whenUnlocked` by default.
   public var accessibility = KeychainAccessibility.whenUnlocked
 
-  /// The timeout for each reply of the keyring; 2 seconds by default. Input by the user is never awaited.
+  /// The timeout for all replies of the keyring to one operation, such as a read, a listing or a change of an item; 2
+  /// seconds by default. Input by the user is awaited only with ``allowsPrompts``, and not counted.
   public var timeout = Duration.seconds(2)
 
   /// Whether secrets may cross the session bus unencrypted if the keyring supports no encryption; `false` by default.
   /// Such a keyring is `unavailable` then, since every program that can monitor the bus could read the secrets.
   public var allowsPlainSession = false
+
+  /// Whether the keyring may ask the user before it shows or changes an item, as KeePassXC can be set to do; `false` by
+  /// default. Each prompt then waits for up to two minutes. No prompt is shown to unlock a locked keyring.
+  public var allowsPrompts = false
 
   /// Asks the user before a secret with an access control is read: that of ``store``.
   public var authentication: AuthenticationContext? {
@@ -49,7 +54,8 @@ extension SlotEngine {
   ///
   /// Opening succeeds in any state of the keyring. While there is no bus, no keyring or a locked one, every operation
   /// throws `unavailable` and `availability()` returns the reason. Once the keyring is unlocked, operations succeed
-  /// without opening the store again. The user is never prompted, and no reply is awaited longer than the timeout.
+  /// without opening the store again. The user is prompted only with ``KeychainConfiguration/allowsPrompts``, and all
+  /// replies to an operation are awaited no longer than the timeout.
   ///
   /// Changes that other programs make to the items are delivered as commits without transaction and origin. Keys are
   /// item attributes, which every program of the session can read. Values are stored only in the keyring, staged ones
@@ -191,7 +197,8 @@ struct KeychainLocation: Sendable {
         let slots = KeyringSlots(
           scope, accessibility: configuration.accessibility, keyringDirectory: data + "/keyrings", control: control,
           address: configuration.address, timeout: configuration.timeout,
-          allowsPlainSession: configuration.allowsPlainSession, foreign: foreign)
+          allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts,
+          foreign: foreign)
         try slots.refuseForeignNow()
         if !isReadOnly {
           try OpenDirectory.make(control)

@@ -18,8 +18,8 @@
       fixture.keyring.dataDirectory.appendingPathComponent("coffer/keychain/\(service)/keyrings")
     }
 
-    @Test("Values in the former default keyring are not reported as deleted")
-    func hidden() async throws {
+    @Test("Values in the former default keyring are read and written there")
+    func kept() async throws {
       let fixture = try KeyringFixture(password: "pw")
       let engine = try await fixture.open()
       try await put("key", "kept", into: engine)
@@ -27,31 +27,37 @@
       let other = try fixture.makeCollection("Other")
       try fixture.setDefault(other)
       let heard = DeliveredCommits(engine)
-      let words = "The default keyring is now 'Other', but the values are in 'Login'."
-      try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("key")) }
-      try await expectError(.unavailable, words) { _ = try await engine.entry(StoreKey("never was")) }
-      try await expectError(.unavailable, words) { _ = try await values(engine) }
-      try await expectError(.unavailable, words) { try await put("key", "over", into: engine) }
-      try await expectError(.unavailable, "default again") {
-        try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
+      #expect(try await text("key", in: engine) == "kept")
+      #expect(try await text("never was", in: engine) == nil)
+      try await put("more", "1", into: engine)
+      let former = {
+        await fixture.use {
+          KeychainInspection.formerKeyring(
+            service: service, accessGroup: nil, configuration: fixture.configuration())
+        }
       }
-      // Nor for a new handle, nor while the former keyring is locked.
-      let again = try await fixture.open()
-      try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
-      try fixture.keyring.lock()
-      try await expectError(.unavailable, words) { _ = try await again.entry(StoreKey("key")) }
-      try await again.close()
-      // A foreign item of the same service in the new keyring does not change that.
+      #expect(try #require(await former()) == ("Login", false))
+      // A foreign item of the same service in the new keyring is not one of the store.
       let theirs = try fixture.stranger.create(
         label: "x", KeyringFixture.attributes("theirs"), secret: Data("x".utf8), replace: false)
-      try await expectError(.unavailable, words) { _ = try await values(engine) }
-      try fixture.stranger.delete(theirs)
+      #expect(theirs.parent == other)
+      let again = try await fixture.open()
+      #expect(try await values(again) == ["key": "kept", "more": "1"])
+      let collections = try Set(fixture.stranger.search([KeyringAttribute("service", service)], in: first).map(\.parent))
+      #expect(collections == [first])
+      // A locked one may have values, and says where they are.
+      try fixture.keyring.lock()
+      #expect(try #require(await former()) == ("Login", true))
+      let words = "The values are in the keyring 'Login', which is locked and is not the default one."
+      for store in [engine, again] {
+        try await expectError(.unavailable, words) { _ = try await store.entry(StoreKey("key")) }
+        try await expectError(.unavailable, words) { _ = try await values(store) }
+        try await expectError(.unavailable, words) { try await put("key", "over", into: store) }
+      }
+      try await again.close()
       try fixture.keyring.unlock("pw")
-      try fixture.setDefault(try #require(first))
-      try await eventually("working") { try await values(engine) == ["key": "kept"] }
-      #expect(heard.all.isEmpty)
-      try await put("key", "again", into: engine)
-      #expect(try await text("key", in: engine) == "again")
+      try await eventually("working") { try await values(engine) == ["key": "kept", "more": "1"] }
+      #expect(heard.all.allSatisfy { $0.transaction != nil })
       try await engine.close()
     }
 
@@ -94,7 +100,7 @@
       let engine = try await fixture.open()
       try await put("key", "kept", into: engine)
       try fixture.setDefault(try #require(first))
-      try await expectError(.unavailable, "the values are in 'Other'") { _ = try await engine.entry(StoreKey("key")) }
+      #expect(try await text("key", in: engine) == "kept")
       try fixture.deleteCollection(other)
       #expect(try await text("key", in: engine) == nil)
       try await engine.close()

@@ -1,3 +1,4 @@
+import CofferCSQLite
 import CofferCore
 import CofferFileSystem
 import Foundation
@@ -16,13 +17,13 @@ extension StoreFile {
   }
 
   /// Whether the header of the database states that it has a write-ahead log (byte 18 is 2). A file that cannot be read
-  /// may have one.
+  /// may have one. It is read through SQLite: closing another descriptor would release the locks of this process.
   private var mayHaveLog: Bool {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return true }
-    defer { close(descriptor) }
+    guard let connection = try? Connection(self), let file = coffer_sqlite_main_file(connection.handle) else {
+      return true
+    }
     var version: UInt8 = 0
-    return pread(descriptor, &version, 1, 18) != 1 || version != 1
+    return !file.readRaw(&version, 1, 18) || version != 1
   }
 
   /// Throws what opening a store would throw because of the names of its files: an existing database that has several,

@@ -41,11 +41,14 @@ struct History {
   /// Reconciles the wake-up file with the journal, and draws a new epoch if they do not belong to one history.
   ///
   /// Revisions that the file announces beyond the journal were lost; the loss is recorded in the database.
+  /// - Parameters:
+  ///   - file: the inode of the database.
+  ///   - changedAt: when the database had been changed last, before it was opened.
   static func agree(
-    _ connection: Connection, _ wake: WakeFile, file: UInt64, now: Int64
+    _ connection: Connection, _ wake: WakeFile, file: UInt64, changedAt: UInt64?, now: Int64
   ) throws -> History {
     let found = try History(connection)
-    if found.continues(wake.words, file) { return found.resume(wake, file) }
+    if found.continues(wake.words, file, changedAt) { return found.resume(wake, file) }
     guard try connection.beginWithoutWaitingLong() else {
       // A writer may hang; reads must stay possible. The next opening of the store reconciles again.
       return found.resume(wake, file)
@@ -53,7 +56,7 @@ struct History {
     defer { connection.rollBack() }
     var history = try History(connection)
     let words = wake.words
-    guard !history.continues(words, file) else { return history.resume(wake, file) }
+    guard !history.continues(words, file, changedAt) else { return history.resume(wake, file) }
     if words.store == history.store, let announced = words.announced, announced > history.revision {
       let loss = LossReport(
         after: history.revision, upTo: announced, durableUpTo: min(announced, words.durable ?? .zero),
@@ -74,11 +77,13 @@ struct History {
   }
 
   /// Whether the words of the wake-up file belong to this history. The journal may contain commits that a writer did
-  /// not announce.
-  private func continues(_ words: WakeWords, _ file: UInt64) -> Bool {
+  /// not announce. A database that was changed since the store was closed may be an older one, put back with its wake-up
+  /// file.
+  private func continues(_ words: WakeWords, _ file: UInt64, _ changedAt: UInt64?) -> Bool {
     guard words.store == store, words.epoch == epoch, words.file == file, let announced = words.announced else {
       return false
     }
+    if words.closedAt != nil, words.changedAt != 0, let changedAt, changedAt != words.changedAt { return false }
     return announced <= revision && (words.durable ?? .zero) <= revision
   }
 
@@ -106,10 +111,14 @@ struct History {
 
   // MARK: In use
 
-  /// Returns the error of an open store whose journal has fewer commits than before: an older state replaced it.
+  /// Returns the error of an open store whose journal is another one than before: an older state or another store
+  /// replaced it.
   static func wentBack(from known: StoreRevision, to found: StoreRevision, _ file: StoreFile) -> StorageError {
     StorageError(
-      .closed, "The store was replaced by an older state while it was open: revision \(found) after \(known).",
+      .closed,
+      found < known
+        ? "The store was replaced by an older state while it was open: revision \(found) after \(known)."
+        : "The store was replaced by another one while it was open.",
       advice: "Open the store again. Commits after that state are not in it.", location: file.description)
   }
 }

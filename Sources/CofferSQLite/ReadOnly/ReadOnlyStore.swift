@@ -14,6 +14,8 @@ final class ReadOnlyStore: Sendable {
     var end: StorageError?
     var watch: UInt64?
     var isLooking = false
+    /// When the database file had been changed last at the latest look.
+    var changedAt: UInt64?
   }
 
   let file: StoreFile
@@ -39,6 +41,7 @@ final class ReadOnlyStore: Sendable {
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
+    let changedAt = file.changedAt
     // Read before the journal, to which a writer may append meanwhile.
     let words = WakeWords(ofFileAt: file.wakePath)
     let damage = DamageReports(file, configuration)
@@ -56,7 +59,7 @@ final class ReadOnlyStore: Sendable {
     maximumValueSize = min(configuration.maximumValueSize, limit)
     refusal = StorageError.readOnly(because: reason, location: file.description)
     onDamage = report
-    let state = Locked(State(view: view, known: history.revision, epoch: history.epoch))
+    let state = Locked(State(view: view, known: history.revision, epoch: history.epoch, changedAt: changedAt))
     self.state = state
     // The feed is created before `self` can be captured.
     let journal = Locked<(@Sendable (StoreRevision, Int) throws -> JournalPage)?>(nil)
@@ -217,6 +220,12 @@ final class ReadOnlyStore: Sendable {
   }
 
   private func look() {
+    let changedAt = file.changedAt
+    state.withLock { state in
+      // Connections have the old pages of a database that another one was copied over: new ones compare the histories.
+      if state.changedAt != changedAt { state.view = nil }
+      state.changedAt = changedAt
+    }
     do {
       let found = try read { try $0.revision() }
       availabilityFeed.set(loss.map { .recovered(reason: $0.message) } ?? .available)
@@ -240,8 +249,9 @@ final class ReadOnlyStore: Sendable {
     }
     if let watch { FileWatcher.shared.unwatch(watch) }
     view?.readers.close(error)
-    feed.finish()
+    // First, so that a subscriber whose stream ends finds the reason.
     if finally { availabilityFeed.finish() } else { availabilityFeed.set(.unavailable(reason: error.message)) }
+    feed.finish()
     return error
   }
 }

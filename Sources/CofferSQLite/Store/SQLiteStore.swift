@@ -11,6 +11,8 @@ final class SQLiteStore: Sendable {
     var watch: UInt64?
     var listens = false
     var isChecking = false
+    /// When the database file had been changed last at the latest check.
+    var changedAt: UInt64?
   }
 
   let file: StoreFile
@@ -26,6 +28,8 @@ final class SQLiteStore: Sendable {
   let availabilityFeed: AvailabilityFeed
   /// The epoch of the history in which the store was opened.
   let epoch: UInt64
+  /// The identity of the store, as in its wake-up file.
+  private let name: UInt64
   /// The loss of acknowledged commits that was not accepted yet, if any.
   let loss: Locked<LossReport?>
   /// The latest proof that the rows of a revision are complete, cached for reads past damaged pages.
@@ -60,6 +64,7 @@ final class SQLiteStore: Sendable {
       latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
       journal: { revision, limit in try readers.read { try $0.journalPage(after: revision, limit: limit) } })
     epoch = opening.history.epoch
+    name = opening.history.store
     restoration = opening.restoration
     loss = Locked(opening.history.loss)
     availabilityFeed = AvailabilityFeed(
@@ -94,7 +99,8 @@ final class SQLiteStore: Sendable {
     quarantine.connect(writer)
     writer.maySalvage.withLock { $0 = { [weak self] error in self?.maySalvage(error) ?? false } }
     let watch = FileWatcher.shared.watch(file.wakePath) { [weak self] event in self?.handle(event) }
-    state.withLock { $0.watch = watch }
+    let changedAt = file.changedAt
+    state.withLock { ($0.watch, $0.changedAt) = (watch, changedAt) }
   }
 
   deinit {
@@ -216,12 +222,27 @@ final class SQLiteStore: Sendable {
       let (revision, restored) = try? readers.read({ (try $0.revision(), try History.restoration($0.connection)) })
     else { return }
     if restored != restoration { return end(History.wasRestored(file)) }
+    if let other = otherRevision() { return end(History.wentBack(from: known, to: other, file)) }
     if revision < known { return end(History.wentBack(from: known, to: revision, file)) }
     wake.raise(to: revision)
   }
 }
 
 extension SQLiteStore {
+  /// Returns the newest revision of another store that was copied over the database file, or `nil` if there is none.
+  ///
+  /// SQLite does not notice that: its connections have the old pages in memory. So a new connection looks, whenever the
+  /// file has changed.
+  private func otherRevision() -> StoreRevision? {
+    let changedAt = file.changedAt
+    let isChanged = state.withLock { state in
+      defer { state.changedAt = changedAt }
+      return state.changedAt != changedAt
+    }
+    guard isChanged, let found = try? History(Connection(file)), found.store != name else { return nil }
+    return found.revision
+  }
+
   /// Ends the use of a store whose file was moved, deleted or replaced: further writes would be lost.
   private func endAfterReplacement() {
     end(.replaced(file))
@@ -247,6 +268,7 @@ private struct Opening {
   init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var file = asked
     file.allowsUnsealedPages = asked.mayHaveUnsealedPages
+    let changedAt = file.changedAt
     let connection = try Connection.toFile(at: file)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
     try Schema.checkKind(connection, companionTables: configuration.companionTables)
@@ -264,7 +286,7 @@ private struct Opening {
     wake = try WakeFile(file)
     if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
     history = try History.agree(
-      connection, wake, file: identity.inode, now: configuration.clock.now().unixMilliseconds)
+      connection, wake, file: identity.inode, changedAt: changedAt, now: configuration.clock.now().unixMilliseconds)
   }
 
   /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.
@@ -298,6 +320,19 @@ extension StorageError {
 }
 
 extension StoreFile {
+  /// When the database file was changed last, in nanoseconds, including its owner, mode and names; `nil` if it cannot be
+  /// looked up.
+  var changedAt: UInt64? {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    #if canImport(Darwin)
+      let time = status.st_ctimespec
+    #else
+      let time = status.st_ctim
+    #endif
+    return UInt64(bitPattern: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+  }
+
   /// Whether the path leads to another file or to none. If it cannot be looked up, for example because a permission was
   /// revoked, the result is `false`: the open file still works.
   fileprivate func isReplaced(_ opened: FileIdentity) -> Bool {

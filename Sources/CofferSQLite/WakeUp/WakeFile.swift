@@ -63,9 +63,10 @@ final class WakeFile: Sendable {
   /// database while this mark is set was made by an unaware writer.
   private func noteClosed(_ descriptor: Int32) {
     guard access(file.logPath, F_OK) != 0, errno == ENOENT else { return }
-    var word = WakeWords.closedWord(file.changeCount)
-    // An aligned word in one page, which other processes see as a whole.
-    _ = pwrite(descriptor, &word, MemoryLayout.size(ofValue: word), off_t(WakeWords.closed))
+    // Aligned words in one page, which other processes see as a whole. The second one makes the first one count.
+    for (var word, offset) in [
+      (file.changedAt ?? 0, WakeWords.changed), (WakeWords.closedWord(file.changeCount), WakeWords.closed),
+    ] { _ = pwrite(descriptor, &word, MemoryLayout.size(ofValue: word), off_t(offset)) }
   }
 
   /// Opens, completes and maps the file, replacing the mapping at `address` if given.

@@ -15,6 +15,9 @@ package struct WakeWords: Hashable {
   var file: UInt64
   /// The change counter of the database header when the last process closed the store; `nil` while it is open.
   var closedAt: UInt32?
+  /// When the database had been changed last, in nanoseconds, at that moment; zero if unknown. Whoever puts back older
+  /// files changes it, even if they agree with each other.
+  var changedAt: UInt64
 
   static let size = 128
   static let magic = Array("COFWAKE2".utf8)
@@ -26,6 +29,7 @@ package struct WakeWords: Hashable {
   static let failure = 56
   static let closed = 64
   private static let file = 72
+  static let changed = 80
   private static let closedMark: UInt64 = 0x436C_6F73 << 32
 
   init(
@@ -33,12 +37,14 @@ package struct WakeWords: Hashable {
   ) {
     (self.announced, self.durable, self.store, self.epoch, self.file) = (announced, durable, store, epoch, file)
     closedAt = nil
+    changedAt = 0
   }
 
   init(_ word: (Int) -> UInt64) {
     announced = Self.revision(word(Self.announced))
     durable = Self.revision(word(Self.durable))
     (store, epoch, file) = (word(Self.store), word(Self.epoch), word(Self.file))
+    changedAt = word(Self.changed)
     let mark = word(Self.closed)
     closedAt = mark & ~0xFFFF_FFFF == Self.closedMark ? UInt32(truncatingIfNeeded: mark) : nil
   }

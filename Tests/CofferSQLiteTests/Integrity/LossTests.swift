@@ -129,6 +129,32 @@ import Testing
   }
 }
 
+/// Another store is copied over the database file of an open one, in place.
+@Suite(.serialized) struct OverwrittenTests {
+  /// A handle that can write, and one that only reads while another one can write.
+  @Test(arguments: [StoreAccess.readWrite, .readOnly])
+  func anotherStoreOverAnOpenStoreEndsIt(access: StoreAccess) async throws {
+    let directory = try await closedStore(values: 5)
+    let path = directory.path("store.db")
+    let other = try await SQLiteEngine.open(at: directory.path("other.db"))
+    for _ in 0..<9 { try await other.commit(WriteBatch([.put(StoreKey("o"), Data())]), from: StoreOrigin()) }
+    try await other.close()
+    var configuration = SQLiteConfiguration()
+    configuration.access = access
+    let writer = try await SQLiteEngine.open(at: path)
+    let engine = access == .readOnly ? try await SQLiteEngine.open(at: path, configuration: configuration) : writer
+    let end = Task { for await _ in engine.changes(since: nil) {} }
+    try directory.change { $0 = try directory.bytes("other.db") }
+    try await finish(end, within: .seconds(60))
+    guard case .unavailable(let reason)? = await firstAvailability(engine) else { throw TestFailure("not told") }
+    #expect(reason.contains("replaced"), "\(reason)")
+    let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey("o")) }
+    #expect(error?.code == .closed)
+    try? await engine.close()
+    try? await writer.close()
+  }
+}
+
 /// The checked words of the wake-up file.
 @Suite(.serialized) struct WakeWordTests {
   @Test func anyFlippedBitOfARevisionShows() {

@@ -151,8 +151,10 @@ enum Table {
       escaped.
       """,
       """
-      A reload means that the journal no longer holds some of the changes: read
-      everything again.
+      A reload means that some of the changes are not known: the journal no longer
+      holds them, or an older copy of the store was put back. A line with the event
+      present follows for each key that is there. --since also takes the position of
+      an object of --json, which tells an older copy from the same store.
       """,
     ],
     examples: [

@@ -6,7 +6,9 @@ import Foundation
 func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   let limit = try invocation.number(.count, minimum: 1)
-  let since = try invocation.number(.since, minimum: 0).map(StoreRevision.init)
+  // A position also has the epoch of its history, in which alone its revision means the same commits.
+  let position = invocation.options[.since].flatMap(JournalPosition.init)
+  let since = try position?.revision ?? invocation.number(.since, minimum: 0).map(StoreRevision.init)
   let asJSON = invocation.has(.json)
   return try await withStore(invocation, for: .values([])) { engine in
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)
@@ -14,19 +16,21 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     defer { withExtendedLifetime(signals) {} }
     whenReaderLeaves { stop.finish() }
     let latest = engine.latestRevision
-    if let since, since > latest {
+    if let since, since > latest, position == nil {
       try Output.error.note("The store is at revision \(latest); it has no revision \(since) yet.")
     }
-    let changes = since.map { engine.changes(since: min($0, latest)) } ?? engine.changes(since: nil)
+    let start = since.map { JournalPosition(epoch: engine.latestPosition.epoch, revision: min($0, latest)) }
+    let changes = engine.changes(since: position ?? start)
+    let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
     // The watch runs in its own task, so that it can be cancelled wherever it waits.
     let task = Task {
-      let printer = WatchPrinter(engine: engine, prefix: prefix, limit: limit, asJSON: asJSON)
       try await printer.begin()
       let states = Task { for await state in engine.availability() { try await printer.print(state) } }
       defer { states.cancel() }
       do {
         for await change in changes where try await printer.print(change) { return true }
-      } catch is CancellationError {}  // A signal arrived while a value was being read.
+      } catch is CancellationError {  // A signal arrived while a value was being read.
+      } catch let error as StorageError where error.code == .closed {}  // The stream ends, too.
       return Task.isCancelled
     }
     Task {
@@ -34,17 +38,38 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
       task.cancel()
     }
     guard try await task.value else {
+      let reason = await reasonOfEnd(of: engine) ?? "It was closed."
+      try await printer.print(.unavailable(reason: reason))
       throw CommandError(
-        .failure, StorageError.Code.closed.description, "The store can no longer be watched: its device has failed.",
-        advice: "Check it with coffer verify.", store: engine.description)
+        .failure, StorageError.Code.closed.description, "The store can no longer be watched: \(reason.oneLine())",
+        advice: "Watch what is there now with the same command; coffer verify checks it.", store: engine.description)
     }
     return .ok
+  }
+}
+
+/// Returns the reason why a stream of changes has ended, if the engine states one within a second.
+private func reasonOfEnd(of engine: any StorageEngine) async -> String? {
+  let states = engine.availability()
+  return await withTaskGroup(of: String?.self) { group in
+    group.addTask {
+      for await case .unavailable(let reason) in states { return reason }
+      return nil
+    }
+    group.addTask {
+      try? await Task.sleep(for: .seconds(1))
+      return nil
+    }
+    defer { group.cancelAll() }
+    return await group.next() ?? nil
   }
 }
 
 /// The kind of a change, as far as a read of the key can show.
 private enum Event: String {
   case put, deleted, cleared, damaged, unreadable, reload
+  /// A key that exists after a reload.
+  case present
 }
 
 private actor WatchPrinter {
@@ -82,9 +107,13 @@ private actor WatchPrinter {
   func print(_ change: StoreChange) async throws -> Bool {
     switch change {
     case .reload(let revision):
-      return try print(.reload, nil, revision, nil)
+      return try await reload(at: revision)
     case .commit(let commit):
-      if commit.changed.isEverything { return try print(.cleared, nil, commit.revision, commit.transaction) }
+      if commit.changed.isEverything {
+        // Without a transaction nobody removed anything: the history of the store is another one from here on.
+        guard let transaction = commit.transaction else { return try await reload(at: commit.revision) }
+        return try print(.cleared, nil, commit.revision, transaction)
+      }
       for cleared in commit.changed.prefixes where overlaps(cleared) {
         if try print(.cleared, cleared, commit.revision, commit.transaction) { return true }
       }
@@ -97,6 +126,58 @@ private actor WatchPrinter {
       }
       return false
     }
+  }
+
+  /// Prints that the changes up to a revision are unknown, and each key that is there now.
+  private func reload(at revision: StoreRevision) async throws -> Bool {
+    if try print(.reload, nil, revision, nil) { return true }
+    var last: StoreKey?
+    while let items = try await page(after: last), let end = items.last {
+      for item in items {
+        var event = Event.present
+        if case .skipped = item { event = .damaged }
+        if try print(event, item.key, revision, nil) { return true }
+      }
+      last = end.key
+    }
+    return false
+  }
+
+  /// Returns the next keys, once the store can be read; `nil` if it cannot list them.
+  private func page(after last: StoreKey?) async throws -> [Listing<StoreEntrySummary>.Item]? {
+    while true {
+      do {
+        return try await engine.withSnapshot { [prefix] snapshot in
+          try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: prefix, after: last)
+        }
+      } catch let error as StorageError where error.code != .closed {
+        if await engine.currentAvailability.isUsable {
+          try Output.error.note(error.description)
+          return nil
+        }
+        try await waitUntilUsable()
+      }
+    }
+  }
+
+  /// Waits until the store can be used.
+  /// - Throws: `closed` if its stream of changes ends before, so that it never can.
+  private func waitUntilUsable() async throws {
+    let (states, changes) = (engine.availability(), engine.changes(since: nil))
+    let isUsable = await withTaskGroup(of: Bool.self) { group in
+      group.addTask {
+        for await state in states where state.isUsable { return true }
+        return false
+      }
+      group.addTask {
+        for await _ in changes {}
+        return false
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? false
+    }
+    try Task.checkCancellation()
+    if !isUsable { throw StorageError.closed(engine.description) }
   }
 
   private func overlaps(_ cleared: StoreKey) -> Bool {
@@ -142,7 +223,7 @@ private actor WatchPrinter {
           guard failed < Self.attempts else { return (.unreadable, error) }
           try await Task.sleep(for: .seconds(1))
         } else {
-          for await state in engine.availability() where state.isUsable { break }
+          try await waitUntilUsable()
         }
       }
     }
@@ -161,6 +242,7 @@ private actor WatchPrinter {
             ("time", .text(Self.time(now))),
             ("event", .text(event.rawValue)), (name, .optional(key?.string)), ("revision", .number(revision.rawValue)),
             ("transaction", .optional(transaction?.uuidString)),
+            ("position", .text(JournalPosition(epoch: engine.latestPosition.epoch, revision: revision).description)),
           ] + (error.map { [("message", .text($0.message))] } ?? [])
         ).line)
     } else {
@@ -183,7 +265,7 @@ private actor WatchPrinter {
   private func colored(_ event: Event, _ style: Style) -> String {
     let name = event.rawValue.padded(to: Self.eventWidth)
     return switch event {
-    case .put: style.green(name)
+    case .put, .present: style.green(name)
     case .deleted, .cleared: style.red(name)
     case .damaged, .unreadable, .reload: style.yellow(name)
     }
@@ -191,9 +273,9 @@ private actor WatchPrinter {
 
   private func subject(_ event: Event, _ key: StoreKey?, _ revision: StoreRevision) -> String {
     switch event {
-    case .reload: "changes up to revision \(revision) are no longer in the journal: read again"
+    case .reload: "what changed up to revision \(revision) is not known; the present keys follow"
     case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"
-    case .put, .deleted, .damaged, .unreadable: key?.string.oneLine() ?? ""
+    case .put, .present, .deleted, .damaged, .unreadable: key?.string.oneLine() ?? ""
     }
   }
 }

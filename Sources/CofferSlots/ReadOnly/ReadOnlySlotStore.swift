@@ -21,9 +21,8 @@ final class ReadOnlySlotStore: SlotCore {
   private let reader: ReadOnlySlotReader
   private let queue = DispatchQueue(label: "coffer.slots.readonly", attributes: .concurrent)
   private let isClosed = Locked(false)
-  private let feed = AvailabilityFeed(.available)
-  /// The availability of a store of secrets, which can be locked, and the end of its watch.
-  private let slotAvailability: SlotAvailability?
+  /// The availability of the values, which can be locked, moved or removed, and of the journal.
+  private let slotAvailability: SlotAvailability
   private let endWatch: (@Sendable () -> Void)?
 
   /// Opens the journal, if there is one. This blocks, so do not call it on Swift's cooperative thread pool.
@@ -37,8 +36,8 @@ final class ReadOnlySlotStore: SlotCore {
     events = configuration.events
     control = try SlotControl(readOnly: directory, name: name)
     var journalConfiguration = configuration.forJournal(named: name)
-    // The availability of a store of secrets includes that of its journal, and is told once.
-    if slots.keepsSecrets { journalConfiguration.journalEvents = nil }
+    // The availability of the store includes that of its journal, and is told once.
+    journalConfiguration.journalEvents = nil
     journal =
       try control.hasJournal()
       ? SQLiteEngine.openBlocking(
@@ -53,10 +52,6 @@ final class ReadOnlySlotStore: SlotCore {
     if slots.keepsSecrets { features.insert(.secrecy) }
     if slots.holdsPropertyLists { features.insert(.propertyLists) }
     capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
-    guard slots.keepsSecrets else {
-      (slotAvailability, endWatch) = (nil, nil)
-      return
-    }
     let availability = SlotAvailability(
       slots, slots.availability(), telling: configuration.events, name: name, queue: queue
     ) {}
@@ -68,8 +63,7 @@ final class ReadOnlySlotStore: SlotCore {
   deinit { end() }
 
   private func end() {
-    feed.finish()
-    slotAvailability?.end()
+    slotAvailability.end()
     endWatch?()
   }
 
@@ -175,7 +169,7 @@ final class ReadOnlySlotStore: SlotCore {
   }
 
   func availability() -> AsyncStream<StoreAvailability> {
-    slotAvailability?.subscribe() ?? journal?.availability() ?? feed.subscribe()
+    slotAvailability.subscribe()
   }
 
   func flush() async throws {}

@@ -67,6 +67,10 @@ final class Sandbox: Sendable {
     try start(Self.binaries.appendingPathComponent("coffer"), arguments, environment: environment)
   }
 
+  func startCoffer(_ arguments: [String]) throws -> RunningProgram {
+    try start(Self.binaries.appendingPathComponent("coffer"), arguments)
+  }
+
   private func start(
     _ program: URL, _ arguments: [String], input: Data? = nil,
     environment changes: [(name: String, value: String?)] = []

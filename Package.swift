@@ -202,7 +202,7 @@ let package = Package(
     .target(
       name: "CofferTestSupport",
       dependencies: ["CofferCore", "CofferLocks", "CofferProcessTesting", "CofferSQLite", "CofferSlots"],
-      path: "Tests/CofferTestSupport", exclude: ["fault.c"], swiftSettings: settings),
+      path: "Tests/CofferTestSupport", exclude: ["fault.c", "PowerLoss/record.c"], swiftSettings: settings),
     .target(
       name: "CofferTestTraits", dependencies: ["CofferCore"], path: "Tests/CofferTestTraits", swiftSettings: settings),
     .target(name: "Neighbour", path: "Tests/Neighbour", swiftSettings: settings),

@@ -70,6 +70,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnAnchors(command, store, rest) { return }
     if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }
+    if try await runPowerLoss(command, store, rest) { return }
     if try await runOnRouter(command, store) { return }
     if try await runKeyMigration(command, store, rest) { return }
     if try runOnEnvelopes(command, store) { return }

@@ -236,7 +236,8 @@ struct Reencryption {
     // The oldest state: if the ring was changed between two of them, the commit fails.
     guard let cipher = changes.first?.cipher else { return [] }
     do {
-      let batch = WriteBatch(changes.flatMap(\.operations), durability: .relaxed)
+      // Not relaxed: after a power loss the store would report relaxed commits as lost, which no user has made.
+      let batch = WriteBatch(changes.flatMap(\.operations))
       _ = try await engine.commit(batch, under: cipher, from: origin)
       pass.changedValues += changes.count
       pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }

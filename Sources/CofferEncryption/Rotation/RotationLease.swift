@@ -70,7 +70,7 @@ final class RotationLease: Sendable {
   }
 
   private func write(until date: Date, after conditions: [WriteBatch.Operation]) async throws {
-    let batch = WriteBatch(conditions + [.putRecord(Self.record, Self.content(date))], durability: .relaxed)
+    let batch = WriteBatch(conditions + [.putRecord(Self.record, Self.content(date))])
     let commit = try await engine.commit(batch, from: origin)
     held.withLock { $0 = commit.revision }
   }

@@ -140,7 +140,7 @@ struct ShredRemains {
     }
     do {
       try await engine.tracker.commit(
-        WriteBatch(cipher.precondition + operations, durability: .relaxed), under: cipher, from: origin)
+        WriteBatch(cipher.precondition + operations), under: cipher, from: origin)
       report.values += found.count
       report.bytes += found.reduce(0) { $0 + $1.size }
       return 0

@@ -1,5 +1,6 @@
 import CofferCSQLite
 import CofferCore
+import CofferFileSystem
 import Foundation
 
 /// A store that is about to be replaced, locked against all other connections for the lifetime of this object.
@@ -87,6 +88,7 @@ extension StoreFile {
   }
 
   /// Moves or deletes a log that could not be copied into the database: it would corrupt the database that replaces it.
+  /// So would a rollback journal whose removal by SQLite is not synced yet; after this call it survives power loss.
   /// - Parameter kept: the path at which the replaced database is kept, and its log with it; `nil` to delete the log.
   func setLogAside(as kept: String?) throws {
     for suffix in ["-wal", "-journal"] where access(path + suffix, F_OK) == 0 {
@@ -96,5 +98,7 @@ extension StoreFile {
       }
     }
     unlink(path + "-shm")
+    let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+    do { try OpenDirectory.sync(directory) } catch { throw error.locating(at: description) }
   }
 }

@@ -243,9 +243,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
-    // The copy first: after a kill in between, roll forward writes the file. It is not synced, since it protects
-    // against other programs that damage the file, not against power loss.
-    do { try control.replaceUnsynced(copyName, with: bytes) } catch let error as StorageError {
+    // The copy first: after a kill in between, roll forward writes the file. Its name is not synced, since an older copy
+    // protects the file as well; a copy that a power loss has torn would be reported as damaged.
+    do { try control.replaceWithoutName(copyName, with: bytes, isSynced: true) } catch let error as StorageError {
       throw StorageError(
         error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, location: name,
         underlying: error.underlying)
@@ -260,7 +260,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
     guard let after else { return false }
     // Not synced either: without its seal the file is trusted, like one that another program has written.
-    try? control.replaceUnsynced(sealName, with: DocumentSeal(bytes, after).encoded)
+    try? control.replaceWithoutName(sealName, with: DocumentSeal(bytes, after).encoded, isSynced: false)
     // The stamp is that of the file just published, even if another program has replaced it since.
     let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
     state.withLock { state in

@@ -187,7 +187,7 @@ private func look(_ kind: SweptKind, _ directory: String, _ state: SweepState) a
 
 /// Waits until this process has no open file below a directory: the next store may reuse the inodes, by which SQLite
 /// identifies the open files of a process.
-private func waitUntilClosed(_ directory: String) async throws {
+func waitUntilClosed(_ directory: String) async throws {
   var open: [String] = []
   for _ in 0..<2_000 {
     open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { number in

@@ -28,8 +28,15 @@ package struct Sweep {
 
   package let kind: String
   package let seed: UInt64
+  /// The command of the helper, and `COMMAND-build`, which builds its template.
+  private let command: String
 
-  package init(_ kind: String, seed: UInt64 = Sweep.seed) { (self.kind, self.seed) = (kind, seed) }
+  package init(_ kind: String, seed: UInt64 = Sweep.seed) { (self.kind, self.seed, command) = (kind, seed, "sweep") }
+
+  /// A sweep of the states that losses of power leave (``PowerLoss``).
+  package init(lossesOf kind: String, seed: UInt64 = Sweep.seed) {
+    (self.kind, self.seed, command) = (kind, seed, "loss")
+  }
 
   /// Reads `count` damaged stores. After a failure, the template is kept, since it is needed to repeat the injury.
   package func run(_ count: Int, workers: Int = 1) throws -> Outcome {
@@ -45,14 +52,16 @@ package struct Sweep {
       outcome.failures += part.failures
       outcome.summary += part.summary
     }
-    print("sweep of \(kind), seed \(seed), \(count) injuries: \(outcome.summary.joined(separator: "; "))")
+    print("\(command) of \(kind), seed \(seed), \(count) times: \(outcome.summary.joined(separator: "; "))")
     return outcome
   }
 
   /// Reads the stores of one worker, which has a separate template.
   private func work(_ range: Range<Int>) throws -> Outcome {
     let directory = try sweepDirectory()
-    let builder = try HelperProcess(["sweep-build", directory, kind])
+    let environment = environment(directory)
+    let builder = try HelperProcess(
+      ["\(command)-build", directory, kind], environment: environment + [("COFFER_RECORD", directory + "/log")])
     let lines = try builder.lines()
     guard builder.wait() == 0, lines.last == "built" else {
       throw TestFailure("the template of \(kind) could not be built in \(directory): \(lines)")
@@ -60,7 +69,8 @@ package struct Sweep {
     var outcome = Outcome()
     var (next, deaths) = (range.lowerBound, 0)
     while next < range.upperBound, deaths < Self.maximumDeaths {
-      let helper = try HelperProcess(["sweep", directory, kind, "\(seed)", "\(next)", "\(range.upperBound - next)"])
+      let helper = try HelperProcess(
+        [command, directory, kind, "\(seed)", "\(next)", "\(range.upperBound - next)"], environment: environment)
       guard let death = try listen(to: helper, &next, &outcome) else { break }
       deaths += 1
       outcome.failures.append("\(next) \(death)")
@@ -69,9 +79,14 @@ package struct Sweep {
     if outcome.failures.isEmpty {
       try FileManager.default.removeItem(atPath: directory)
     } else {
-      outcome.failures.append("To repeat one: CofferTestHelper sweep \(directory) \(kind) \(seed) NUMBER 1")
+      outcome.failures.append("To repeat one: CofferTestHelper \(command) \(directory) \(kind) \(seed) NUMBER 1")
     }
     return outcome
+  }
+
+  private func environment(_ directory: String) -> [(String, String)] {
+    guard command == "loss", let library = RecordingLibrary.path else { return [] }
+    return [("LD_PRELOAD", library), ("COFFER_RECORD_POOL", directory + "/pool")]
   }
 
   /// Collects the output of a helper.

@@ -1,0 +1,105 @@
+import Coffer
+import CofferEncryption
+import CofferTestSupport
+import Foundation
+
+/// Runs a command of a replay of power losses on its directory; returns whether it is one.
+func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
+  guard ["loss-build", "loss"].contains(command) else { return false }
+  guard let kind = rest.first.flatMap(LossKind.init) else { throw Usage() }
+  if command == "loss-build" {
+    guard mkdir(root + "/pool", 0o700) == 0, mkdir(root + "/live", 0o700) == 0 else { throw Usage() }
+    try await LossScript(kind: kind, directory: root + "/live").run()
+    say("built")
+    return true
+  }
+  guard rest.count == 4, let seed = UInt64(rest[1]), let first = Int(rest[2]), let count = Int(rest[3]) else {
+    throw Usage()
+  }
+  let replay = try LossReplay(kind, root, seed: seed)
+  for number in first..<(first + count) {
+    say("at \(number)")
+    try await replay.lose(number)
+  }
+  replay.end()
+  return true
+}
+
+/// What the recorded process does: commits that it acknowledges, or a command that begins after them.
+private struct LossScript {
+  let kind: LossKind
+  let directory: String
+
+  func run() async throws {
+    try await fill()
+    guard kind.prepared != nil else { return }
+    say("begin")
+    switch kind {
+    case .migration: try await migrate()
+    case .encrypt:
+      let (engine, rotation) = try await EncryptedEngine.encrypt(kind.base.open(directory).engine, key: LossKind.key)
+      try await finish(rotation, engine)
+    case .rotate:
+      let engine = try await EncryptedEngine.open(kind.base.open(directory).engine, key: LossKind.key)
+      try await finish(engine.rotate(), engine)
+    case .rekey: try await exchangeKey()
+    case .backup:
+      let engine = try await SQLiteEngine.open(at: directory + "/store.db")
+      try await engine.backup(to: directory + "/backup.db")
+      say("ack")
+      try await engine.close()
+    case .restore:
+      try await SQLiteEngine.restore(from: directory + "/backup.db", to: directory + "/store.db")
+      say("ack")
+    default: throw Usage()
+    }
+  }
+
+  private func fill() async throws {
+    if kind == .migration { return try await fillFirstVersion() }
+    var engine = try await kind == .encrypt ? kind.base.open(directory).engine : kind.open(directory)
+    for number in 0..<kind.count {
+      _ = try await engine.commit(kind.batch(number), from: StoreOrigin())
+      say("ack")
+      guard number == 3 else { continue }
+      if kind == .restore { try await engine.as(SQLiteEngine.self)?.backup(to: directory + "/backup.db") }
+      try await engine.close()
+      engine = try await kind.open(directory)
+    }
+    try await engine.close()
+  }
+
+  private func fillFirstVersion() async throws {
+    let engine = try await kind.open(directory)
+    let store = try TypedStore(engine: engine, schema: LossKind.schema(isNewest: false))
+    for number in 0..<8 {
+      try await store.save("\(number)", for: StoreKey("n/\(number)"))
+      say("ack")
+    }
+    try await engine.close()
+  }
+
+  private func migrate() async throws {
+    let engine = try await kind.open(directory)
+    let store = try TypedStore(engine: engine, schema: LossKind.schema(isNewest: true))
+    _ = try await store.migrate()
+    say("ack")
+    try await engine.close()
+  }
+
+  private func finish(_ rotation: KeyRotation, _ engine: EncryptedEngine) async throws {
+    guard try await rotation.result().isComplete else { throw Usage() }
+    say("ack")
+    try await engine.close()
+  }
+
+  private func exchangeKey() async throws {
+    let engine = try await kind.base.open(directory).engine
+    let store = try KeyRingStore(engine)
+    let open = try await store.open(
+      with: LossKind.key, settings: EncryptionSettings(), coverage: .all, ifMissing: .refuse)
+    _ = try await store.reseal(open, with: LossKind.newKey)
+    say("ack")
+    try await engine.close()
+  }
+}

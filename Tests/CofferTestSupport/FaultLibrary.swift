@@ -14,7 +14,8 @@ package enum RecordingLibrary {
 private func preloadedLibrary(_ name: String) -> String? {
   let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(name + ".c")
   let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-  let library = folder.appendingPathComponent("coffer-\(source.deletingPathExtension().lastPathComponent)-\(getpid()).so")
+  let library = folder.appendingPathComponent(
+    "coffer-\(source.deletingPathExtension().lastPathComponent)-\(getpid()).so")
   atexit { removePreloadedLibraries() }
   for compiler in ["cc", "clang", "gcc"] {
     let process = Process()

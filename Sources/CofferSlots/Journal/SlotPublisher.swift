@@ -65,7 +65,10 @@ extension SlotHandle {
           switch try publish(staged, key, committer) {
           case .moved: unpublished.completed += 1
           case .wasThere: break
-          case .isLost:
+          case .isMissing where intents.count(where: { $0.revision == steps.last?.revision }) == 1:
+            // The name of a single staged value is not synced before its commit, which was not acknowledged then.
+            unpublished.failures[key] = lost(key)
+          case .isLost, .isMissing:
             unpublished.failures[key] = lost(key)
             unpublished.lost.append(key)
           }
@@ -99,7 +102,7 @@ extension SlotHandle {
   }
 
   private enum PublishResult {
-    case moved, wasThere, isLost
+    case moved, wasThere, isLost, isMissing
   }
 
   /// Publishes a staged value, or quarantines it if it is damaged.
@@ -116,7 +119,7 @@ extension SlotHandle {
       // It was published before; or it was lost to a power loss before its name was synced, and then the commit was
       // never acknowledged.
       guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
-      guard try holds(key, one: [record]) else { return .isLost }
+      guard try holds(key, one: [record]) else { return .isMissing }
       // The process that moved it was killed before it recorded the stamp that later edits are compared with.
       if record.stamp == nil, let stamp = try slots.stamp(.value(key))?.stamp {
         try SlotJournal.note(stamp, of: staged, key, committer)

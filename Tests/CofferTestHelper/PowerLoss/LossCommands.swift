@@ -5,7 +5,7 @@ import Foundation
 
 /// Runs a command of a replay of power losses on its directory; returns whether it is one.
 func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
-  guard ["loss-build", "loss"].contains(command) else { return false }
+  guard ["loss-build", "loss", "loss-broken"].contains(command) else { return false }
   guard let kind = rest.first.flatMap(LossKind.init) else { throw Usage() }
   if command == "loss-build" {
     guard mkdir(root + "/pool", 0o700) == 0, mkdir(root + "/live", 0o700) == 0 else { throw Usage() }
@@ -17,6 +17,7 @@ func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async thr
     throw Usage()
   }
   let replay = try LossReplay(kind, root, seed: seed)
+  if command == "loss-broken" { return try await replay.leaveOutSyncs(states: count) }
   for number in first..<(first + count) {
     say("at \(number)")
     try await replay.lose(number)

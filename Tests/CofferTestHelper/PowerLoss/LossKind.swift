@@ -25,7 +25,8 @@ enum LossKind: String {
     case .encryptedSQLite, .encryptedFiles, .rotate: return try await openEncrypted(directory, Self.key)
     case .rekey:
       do { return try await openEncrypted(directory, Self.key) } catch let error as StorageError
-      where error.code == .wrongPassphrase {
+        where error.code == .wrongPassphrase
+      {
         return try await openEncrypted(directory, Self.newKey)
       }
     case .encrypt:

@@ -48,7 +48,8 @@ final class LossReplay {
   func lose(_ number: Int) async throws {
     var generator = SeededGenerator(seed: seed ^ UInt64(number) &* 0x9E6C_63D0_876A_9A99)
     let model = PowerLoss.Model.allCases[number % PowerLoss.Model.allCases.count]
-    let loss = PowerLoss(first...recording.operations.count, model: model, seed: .random(in: 0 ... .max, using: &generator))
+    let loss = PowerLoss(
+      first...recording.operations.count, model: model, seed: .random(in: 0 ... .max, using: &generator))
     let state = loss.state(of: recording)
     let acknowledged = recording.count("ack", before: loss.end)
     try await examine(state, acknowledged, "\(number) \(loss)", secondSeed: number % 4 == 0 ? generator.next() : nil)
@@ -82,6 +83,40 @@ final class LossReplay {
       loss.state(of: recovery), acknowledged, "\(what); then in the recovery \(loss)", secondSeed: nil)
   }
 
+  /// Leaves out one sync after the other, and renames files before their syncs, and counts the programs of which a
+  /// replay notices that.
+  func leaveOutSyncs(states count: Int) async throws -> Bool {
+    let syncs = recording.syncs.filter { $0 >= first }
+    let broken = syncs.map { ("sync \($0)", $0, recording.omitting($0)) }
+    let late = recording.withLateSyncs.map { ("late sync before \($0.rename)", $0.rename, $0.recording) }
+    var missed: [String] = []
+    for (name, start, program) in broken + late where start >= first {
+      say("at \(missed.count)")
+      let isNoticed = try await notices(program, around: start, states: count)
+      if !isNoticed { missed.append("\(name) of \(recording.name(of: recording.operations[start].file))") }
+    }
+    say("summary missed \(missed.count) of \(broken.count + late.count): \(missed.joined(separator: ", "))")
+    say("done")
+    return true
+  }
+
+  /// Whether a loss soon after an operation of a broken program leaves a state that is noticed.
+  private func notices(_ program: DeviceRecording, around start: Int, states: Int) async throws -> Bool {
+    let end = min(program.operations.count, start + 24)
+    for number in 0..<states {
+      let model = PowerLoss.Model.allCases[number % 2]
+      let loss = PowerLoss(min(start, end)...end, model: model, seed: seed &+ UInt64(number))
+      try pool.restore(loss.state(of: program), to: work)
+      let judge = LossJudge(kind, work, program.count("ack", before: loss.end))
+      let violations = await judge.violations()
+      try await waitUntilClosed(work)
+      try pool.take(work)
+      try pool.keepOnly(inodes)
+      if !violations.isEmpty { return true }
+    }
+    return false
+  }
+
   private func record(to path: String?) throws {
     guard let symbol = dlsym(nil, "coffer_record_to") else { throw TestFailure("the recording library is missing") }
     let record = unsafeBitCast(symbol, to: (@convention(c) (UnsafePointer<CChar>?) -> Void).self)
@@ -113,7 +148,9 @@ private struct LossJudge {
       try await engine.close()
       if kind == .backup, access(directory + "/backup.db", F_OK) == 0 {
         let backup = try await SQLiteEngine.open(at: directory + "/backup.db")
-        if try await contents(of: backup) != kind.contents(kind.count) { violations.append("the backup has other values") }
+        if try await contents(of: backup) != kind.contents(kind.count) {
+          violations.append("the backup has other values")
+        }
         violations += try await alarms(of: backup).map { "the backup: " + $0 }
         try await backup.close()
       }

@@ -63,7 +63,7 @@ package struct DeviceRecording: Sendable {
   }
 
   /// Returns the recordings of programs that sync a file only after they have renamed it.
-  package var withLateSyncs: [DeviceRecording] {
+  package var withLateSyncs: [(rename: Int, recording: DeviceRecording)] {
     operations.indices.compactMap { rename in
       let operation = operations[rename]
       guard operation.kind == .rename,
@@ -71,8 +71,14 @@ package struct DeviceRecording: Sendable {
       else { return nil }
       var copy = self
       copy.operations.insert(copy.operations.remove(at: sync), at: rename)
-      return copy
+      return (rename, copy)
     }
+  }
+
+  /// Returns the last name of a file.
+  package func name(of file: UInt64) -> String {
+    let last = operations.last { $0.file == file && ($0.kind == .create || $0.kind == .rename) }
+    return last.map { $0.kind == .rename ? $0.newName : $0.name } ?? "the directory"
   }
 }
 

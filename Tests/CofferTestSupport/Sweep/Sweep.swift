@@ -34,8 +34,9 @@ package struct Sweep {
   package init(_ kind: String, seed: UInt64 = Sweep.seed) { (self.kind, self.seed, command) = (kind, seed, "sweep") }
 
   /// A sweep of the states that losses of power leave (``PowerLoss``).
-  package init(lossesOf kind: String, seed: UInt64 = Sweep.seed) {
-    (self.kind, self.seed, command) = (kind, seed, "loss")
+  /// - Parameter isBroken: whether the syncs are left out one after the other, each of which should be noticed.
+  package init(lossesOf kind: String, isBroken: Bool = false, seed: UInt64 = Sweep.seed) {
+    (self.kind, self.seed, command) = (kind, seed, isBroken ? "loss-broken" : "loss")
   }
 
   /// Reads `count` damaged stores. After a failure, the template is kept, since it is needed to repeat the injury.
@@ -61,7 +62,8 @@ package struct Sweep {
     let directory = try sweepDirectory()
     let environment = environment(directory)
     let builder = try HelperProcess(
-      ["\(command)-build", directory, kind], environment: environment + [("COFFER_RECORD", directory + "/log")])
+      ["\(command == "sweep" ? "sweep" : "loss")-build", directory, kind],
+      environment: environment + [("COFFER_RECORD", directory + "/log")])
     let lines = try builder.lines()
     guard builder.wait() == 0, lines.last == "built" else {
       throw TestFailure("the template of \(kind) could not be built in \(directory): \(lines)")
@@ -85,7 +87,7 @@ package struct Sweep {
   }
 
   private func environment(_ directory: String) -> [(String, String)] {
-    guard command == "loss", let library = RecordingLibrary.path else { return [] }
+    guard command != "sweep", let library = RecordingLibrary.path else { return [] }
     return [("LD_PRELOAD", library), ("COFFER_RECORD_POOL", directory + "/pool")]
   }
 

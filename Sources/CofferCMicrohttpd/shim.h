@@ -48,6 +48,7 @@ static inline struct MHD_Daemon *coffer_mhd_start(const struct coffer_mhd_option
       {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)options->idle, NULL},
       {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)options->memory, NULL},
       {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
+      {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
       {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)callbacks->uri, context},
       {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)callbacks->completed, context},
       {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)callbacks->connection, context},
@@ -59,7 +60,7 @@ static inline struct MHD_Daemon *coffer_mhd_start(const struct coffer_mhd_option
   unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME;
   if (options->key) {
     flags |= MHD_USE_TLS;
-    items[9] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key};
+    items[10] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)options->key};
   }
   struct stat before, after;
   int known = fstat(options->listening, &before) == 0;

@@ -80,6 +80,47 @@ struct LimitTests {
     }
   }
 
+  /// Heads that a proxy may read in another way, so that it takes other bytes for the next request.
+  @Test(
+    "heads that are read in two ways",
+    arguments: [
+      request("POST /", ["Content-Length : 4"]) + "abcd", request("POST /", ["Content-Length\t: 4"]) + "abcd",
+      request("POST /", ["X : b"]), request("POST /", ["Transfer-Encoding : chunked"]) + "0\r\n\r\n",
+      request("GET /", ["X: a\r\n b"]), request("GET /", ["X: a\r\n\tContent-Length: 4"]) + "abcd",
+      request("POST /", ["Content-Length: 4", " X: b"]) + "abcd",
+      "GET / HTTP/1.1\nHost: x\nConnection: close\n\n", "GET / HTTP/1.1\r\nHost: x\nX: b\r\n\r\n",
+      "POST / HTTP/1.1\r\nHost: x\r\nX: b\nContent-Length: 4\r\n\r\nabcd",
+      "GET / HTTP/1.1\nHost: x\r\n\r\n",
+      "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    ])
+  func ambiguous(_ text: String) async throws {
+    try await withServer(describe) { _, port in
+      let answer = try await Client.exchange(port, text)
+      #expect(answer.isEmpty || answer.status == 400, "\(text.debugDescription): \(answer)")
+      #expect(try await Client.exchange(port, request("GET /")).status == 200)
+    }
+  }
+
+  @Test("heads with many, long and empty fields, several on one connection")
+  func unusual() async throws {
+    try await withServer(describe) { _, port in
+      let fields =
+        ["X:", "Y: ", "Z:  two blanks  ", "Q:\t\ta\t"]
+        + (0..<50).map { "H\($0): \(String(repeating: "v", count: $0 * 5))" }
+      let first = request("POST /a", fields + ["Content-Length: 3"]).replacing("Connection: close\r\n", with: "")
+      let answers = try await onThread {
+        let client = try Client(port)
+        for byte in (first + "abc").utf8 { client.send([byte]) }
+        client.send(
+          first + "def" + request("POST /b", fields + ["Transfer-Encoding: chunked"]) + "2\r\nxy\r\n0\r\n\r\n")
+        return client.receive().text
+      }
+      #expect(answers.components(separatedBy: " 200 OK").count == 4, "\(answers)")
+      #expect(answers.contains("abc") && answers.contains("def"), "\(answers)")
+      #expect(answers.hasSuffix("xy"), "\(answers)")
+    }
+  }
+
   @Test("odd targets, which reach the handler decoded")
   func targets() async throws {
     try await withServer(describe) { _, port in

@@ -22,6 +22,10 @@
     var hasBegun = false
     var method = ""
     var headers: [(name: String, value: String)] = []
+    /// The address after the line of the head that was read last.
+    var lineEnd: UInt = 0
+    /// Whether a line of the head is folded or does not end with CR LF.
+    var hasOddLines = false
     var body: [UInt8] = []
     /// The number of bytes of the body that arrived beyond the limit and were dropped.
     var excess = 0

@@ -55,11 +55,15 @@
     private func readHeaders(version: String) -> String? {
       MHD_get_connection_values_n(
         connection, MHD_ValueKind.HEADER_KIND, collectHeader, Unmanaged.passUnretained(self).toOpaque())
+      // RFC 9112, 2.2 and 5.2: a proxy may read such lines in another way.
+      if hasOddLines { return "A line of the head is folded or does not end with CR LF." }
       var lengths: [String] = []
       var codings: [String] = []
       var hosts = 0
       for (name, value) in headers {
         if value.utf8.contains(0) || name.utf8.contains(0) { return "A header field contains a zero byte." }
+        // RFC 9112, 5.1: a proxy may read "Content-Length :" as a length, or not.
+        guard name.utf8.allSatisfy(\.isTokenCharacter) else { return "The name of a header field is invalid." }
         switch name.lowercased() {
         case "content-length": lengths.append(value)
         case "host": hosts += 1
@@ -73,6 +77,8 @@
         let isNumber = !first.isEmpty && first.utf8.allSatisfy { (48...57).contains($0) }
         if lengths.count > 1 || !isNumber || !codings.isEmpty { return "The length of the body is ambiguous." }
       }
+      // RFC 9112, 6.1: a proxy of HTTP/1.0 does not know the coding, and so another end of the request.
+      guard codings.isEmpty || version == "HTTP/1.1" else { return "A transfer coding needs HTTP/1.1." }
       return codings.isEmpty || codings == ["chunked"] ? nil : "The transfer coding is not supported."
     }
 
@@ -106,6 +112,16 @@
       }
       if loop.isDraining, response.header("Connection") == nil { MHD_add_response_header(reply, "Connection", "close") }
       return MHD_queue_response(connection, UInt32(response.status), reply)
+    }
+  }
+
+  extension UInt8 {
+    /// Whether the byte may be in the name of a header field (RFC 9110, 5.6.2).
+    fileprivate var isTokenCharacter: Bool {
+      switch self {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+      default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+      }
     }
   }
 #endif

@@ -36,7 +36,9 @@
     guard let method, let uploadSize, let object = state?.pointee else { return .NO }
     let exchange = Unmanaged<Exchange>.fromOpaque(object).takeUnretainedValue()
     guard exchange.hasBegun else {
-      return exchange.begin(method: String(cString: method), version: version.map { String(cString: $0) } ?? "")
+      let text = version.map { String(cString: $0) } ?? ""
+      exchange.lineEnd = version.map { UInt(bitPattern: $0) + UInt(text.utf8.count) } ?? 0
+      return exchange.begin(method: String(cString: method), version: text)
     }
     guard uploadSize.pointee > 0 else { return exchange.proceed() }
     defer { uploadSize.pointee = 0 }
@@ -64,6 +66,9 @@
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     exchange.headers.append((text(name, nameSize), text(value, valueSize)))
+    // The head is parsed in place: CR LF has become two bytes. A folded line is copied to another place.
+    if UInt(bitPattern: name) != exchange.lineEnd + 2 { exchange.hasOddLines = true }
+    exchange.lineEnd = UInt(bitPattern: value) + UInt(valueSize)
     return .YES
   }
 

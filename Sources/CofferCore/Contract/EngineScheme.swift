@@ -12,6 +12,8 @@ import CofferLocks
 public struct EngineScheme: Sendable {
   /// The text before the colon: ASCII letters, digits, `+` and `-`.
   public let name: String
+  /// Other names of the scheme, which locations may have instead.
+  public let aliases: [String]
   /// The form of a location, for help texts.
   public let form: String
   /// A short description of the store, for help texts.
@@ -25,11 +27,11 @@ public struct EngineScheme: Sendable {
 
   /// Creates a kind of store.
   public init(
-    _ name: String, form: String, meaning: String, check: @escaping @Sendable (_ address: String) throws -> Void,
+    _ name: String, aliases: [String] = [], form: String, meaning: String, check: @escaping @Sendable (_ address: String) throws -> Void,
     exists: @escaping @Sendable (_ address: String) throws -> Bool,
     open: @escaping @Sendable (_ address: String, _ options: EngineOptions) async throws -> any StorageEngine
   ) {
-    (self.name, self.form, self.meaning) = (name, form, meaning)
+    (self.name, self.aliases, self.form, self.meaning) = (name, aliases, form, meaning)
     (self.check, self.exists, self.open) = (check, exists, open)
   }
 

@@ -9,7 +9,8 @@ extension PostgreSQLEngine {
   public static func registerLocations(_ configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()) {
     EngineScheme.register(
       EngineScheme(
-        "postgresql", form: "postgresql://HOST,HOST/DATABASE?store=NAME", meaning: "a store in a PostgreSQL server",
+        "postgresql", aliases: ["postgres"], form: "postgresql://HOST,HOST/DATABASE?store=NAME",
+        meaning: "a store in a PostgreSQL server",
         check: { address in _ = try ConnectionTarget("postgresql:" + address, store: nil, configuration) },
         // Whether it exists is known only to the server; opening it says so.
         exists: { _ in true },

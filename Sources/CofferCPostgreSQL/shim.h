@@ -1,6 +1,7 @@
 #pragma once
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <postgresql/libpq-fe.h>
@@ -80,6 +81,7 @@ extern void SSL_free(struct ssl_st *session);
 extern long SSL_get_verify_result(const struct ssl_st *session);
 extern int SSL_is_init_finished(const struct ssl_st *session);
 extern int SSL_pending(const struct ssl_st *session);
+extern int SSL_peek(struct ssl_st *session, void *buffer, int size);
 
 // Returns the session of a handshake, to be released with coffer_pq_release_session; NULL if there is none.
 static inline void *coffer_pq_retain_session(PGconn *connection) {
@@ -103,6 +105,35 @@ static inline int coffer_pq_is_established(const void *session) {
 static inline int coffer_pq_has_decrypted(PGconn *connection) {
   struct ssl_st *session = (struct ssl_st *)PQsslStruct(connection, "OpenSSL");
   return session && SSL_pending(session) > 0;
+}
+
+// Copies what has arrived without taking it. Returns its size; 0 at the end of the connection or after an error of TLS,
+// and -1 if nothing has arrived.
+static inline int coffer_pq_peek(PGconn *connection, void *buffer, int size) {
+  struct ssl_st *session = (struct ssl_st *)PQsslStruct(connection, "OpenSSL");
+  if (session) {
+    int count = SSL_peek(session, buffer, size);
+    if (count > 0) return count;
+    char byte;
+    ssize_t raw = recv(PQsocket(connection), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return raw < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : 0;
+  }
+  ssize_t count = recv(PQsocket(connection), buffer, size, MSG_PEEK | MSG_DONTWAIT);
+  if (count < 0) return errno == EAGAIN || errno == EINTR ? -1 : 0;
+  return (int)count;
+}
+
+// Lets nothing more arrive at a socket; the peer sends it again later. Returns 0 on success.
+static inline int coffer_pq_keep_out(int socket) {
+  struct sock_filter drop = {BPF_RET | BPF_K, 0, 0, 0};
+  struct sock_fprog program = {1, &drop};
+  return setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+// Ends `coffer_pq_keep_out`.
+static inline void coffer_pq_let_in(int socket) {
+  int unused = 0;
+  if (socket >= 0) setsockopt(socket, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof unused);
 }
 
 // ---- waiting

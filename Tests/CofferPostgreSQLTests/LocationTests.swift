@@ -1,3 +1,4 @@
+import Coffer
 import CofferCore
 import CofferCrypto
 import CofferProcessTesting
@@ -48,6 +49,31 @@ struct LocationTests {
     #expect(try target("postgresql://u@h/d?store=a", apart).database != one.database)
   }
 
+  @Test("postgres:// is another name of the same location")
+  func alias() throws {
+    PostgreSQLEngine.registerLocations()
+    let location = try StoreLocation("postgres://u@h/d?store=s")
+    #expect(location == (try StoreLocation("postgresql://u@h/d?store=s")))
+    #expect(location.description == "postgresql://u@h/d?store=s")
+  }
+
+  @Test("Over TCP, a password is proven by SCRAM unless the certificate or the location says otherwise")
+  func authentication() throws {
+    func methods(_ text: String, at address: String?) throws -> Set<AuthenticationMethod>? {
+      let target = try target(text)
+      let parameters = target.parameters(for: target.hosts[0], at: address, password: nil)
+      #expect(parameters.value("require_auth") == nil)
+      return parameters.authentication
+    }
+    #expect(try methods("postgresql://h/d?store=s", at: "127.0.0.1") == [.scram])
+    #expect(try methods("postgresql://h/d?store=s", at: "10.0.0.1") == nil)
+    #expect(try methods("postgresql://%2Ftmp/d?store=s", at: nil) == nil)
+    #expect(try methods("postgresql://h/d?store=s&require_auth=md5,none", at: "10.0.0.1") == [.md5, .none])
+    #expect(
+      try target("postgresql://h/d?require_auth=md5&store=s").description
+        == "postgresql://h/d?require_auth=md5&store=s")
+  }
+
   @Test(
     "A password in the text is refused, and not repeated",
     arguments: [
@@ -68,6 +94,7 @@ struct LocationTests {
       "mysql://h/d?store=s",
       "postgresql://h/d?store=s&replication=database", "postgresql://h:0/d?store=s", "postgresql://h:70000/d?store=s",
       "postgresql://h/d?store=s&target_session_attrs=standby", "postgresql://h,i/d?store=s&hostaddr=1.2.3.4",
+      "postgresql://h/d?store=s&require_auth=", "postgresql://h/d?store=s&require_auth=!md5",
       "postgresql://h/d?store=s&hostaddr=example.org", "postgresql://h/d?store=s&service=gone", "",
       "postgresql://h/d?store=" + String(repeating: "x", count: 201),
     ])

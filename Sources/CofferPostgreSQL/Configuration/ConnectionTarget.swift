@@ -19,11 +19,13 @@ final class ConnectionTarget: Sendable {
   let tls: PostgreSQLConfiguration.TLS?
   /// The file with the trusted authorities.
   let rootCertificates: String
+  /// The ways to log in that the location allows; `nil` for those that depend on the host.
+  private let authentication: Set<AuthenticationMethod>?
   private let options: ConnectionParameters
   private let password: PasswordCache?
   private let passwordFile: String?
   /// The host that was a primary last, which is tried first.
-  private let preferred = Locked(0)
+  private let preferred = Locked<Int?>(nil)
 
   /// Parses `postgresql://USER@HOST:PORT,HOST/DATABASE?store=NAME`, by libpq apart from the store.
   ///
@@ -64,6 +66,7 @@ final class ConnectionTarget: Sendable {
     rootCertificates = configuration.rootCertificates ?? options["sslrootcert"] ?? Self.systemCertificates
     let seconds = options["connect_timeout"].flatMap { Int($0) }.flatMap { $0 > 0 ? min($0, 3_600) : nil }
     connectTimeout = seconds.map { .seconds($0) } ?? configuration.connectTimeout
+    authentication = try AuthenticationMethod.list(options[AuthenticationMethod.keyword])
     settings = SessionSettings(configuration)
     let file = PasswordFile(options["passfile"])
     passwordFile = file?.exposedMode.map { _ in file?.path ?? "" }
@@ -85,6 +88,10 @@ final class ConnectionTarget: Sendable {
       throw StorageError.invalidLocation(
         "The location weakens the protection of the connection (sslmode=\(mode.escapingControlCharacters)).",
         "Remove it, or set tls of the configuration.")
+    }
+    if let binding = options["channel_binding"], !["disable", "prefer", "require"].contains(binding) {
+      throw StorageError.invalidLocation(
+        "The location has an invalid 'channel_binding'.", "Use disable, prefer or require.")
     }
     if options["replication"] != nil || options["gssencmode"] != nil || options["target_session_attrs"] != nil {
       throw StorageError.invalidLocation(
@@ -110,7 +117,10 @@ final class ConnectionTarget: Sendable {
   /// The parameters that are the same for all hosts.
   private static func parameters(_ options: LocationOptions, hidesPasswordFile: Bool) -> ConnectionParameters {
     var parameters = ConnectionParameters()
-    let replaced = ["host", "hostaddr", "port", "service", "sslmode", "sslrootcert", "connect_timeout", "password"]
+    let replaced = [
+      "host", "hostaddr", "port", "service", "sslmode", "sslrootcert", "connect_timeout", "password",
+      AuthenticationMethod.keyword,
+    ]
     for (keyword, value) in options.pairs where !replaced.contains(keyword) { parameters.set(keyword, value) }
     parameters.password = options["password"].flatMap { SecretText($0) }
     parameters.set("client_encoding", "UTF8")
@@ -141,6 +151,10 @@ final class ConnectionTarget: Sendable {
     // With `require`, libpq would verify the authority if it found a file of its own.
     if mode >= .verifyAuthority { parameters.set("sslrootcert", rootCertificates) }
     if let password { parameters.password = password }
+    // Without a verified certificate, whoever has taken the server's place would get the password. The owner of a
+    // socket's directory is trusted.
+    parameters.authentication = authentication ?? (host.isSocket || mode == .verifyFull ? nil : [.scram])
+    parameters.demandsAuthentication = authentication != nil
     return parameters
   }
 
@@ -155,9 +169,12 @@ final class ConnectionTarget: Sendable {
 
   /// The hosts in the order in which they are tried.
   var order: [Int] {
-    let first = preferred.withLock { $0 }
+    let first = preferred.withLock { $0 } ?? 0
     return hosts.indices.map { ($0 + first) % hosts.count }
   }
+
+  /// Whether a host was a primary before.
+  var hasPreferredHost: Bool { preferred.withLock { $0 } != nil }
 
   func prefer(_ host: Int) { preferred.withLock { $0 = host } }
 }

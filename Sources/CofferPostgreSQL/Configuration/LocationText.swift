@@ -47,30 +47,35 @@ enum LocationText {
     guard !text.utf8.contains(0), text.utf8.count <= 64 << 10 else {
       throw StorageError.invalidLocation("The location is too long, or contains a NUL.", "Write \(form).")
     }
-    let (rest, store) = try splitting(text)
+    let (rest, taken) = try splitting(text)
     guard let first = PQconninfoParse(rest, nil) else {
       // The message of libpq repeats the text, which may contain a password.
       throw StorageError.invalidLocation(
         "The location is not one that libpq understands.", "Write \(form); encode special characters with %.")
     }
-    return (LocationOptions(taking: first), store)
+    var options = LocationOptions(taking: first)
+    options[AuthenticationMethod.keyword] = taken[AuthenticationMethod.keyword]
+    return (options, taken["store"])
   }
 
-  private static func splitting(_ text: String) throws -> (rest: String, store: String?) {
-    guard let mark = text.firstIndex(of: "?") else { return (text, nil) }
-    var (kept, store) = ([Substring](), String?.none)
+  /// The parameters that libpq 15 does not know.
+  private static let own = ["store", AuthenticationMethod.keyword]
+
+  private static func splitting(_ text: String) throws -> (rest: String, taken: [String: String]) {
+    guard let mark = text.firstIndex(of: "?") else { return (text, [:]) }
+    var (kept, taken) = ([Substring](), [String: String]())
     for item in text[text.index(after: mark)...].split(separator: "&") {
-      guard item.hasPrefix("store=") else {
+      guard let keyword = own.first(where: { item.hasPrefix($0 + "=") }) else {
         kept.append(item)
         continue
       }
-      guard let name = String(item.dropFirst("store=".count)).removingPercentEncoding, store == nil else {
+      guard let value = String(item.dropFirst(keyword.count + 1)).removingPercentEncoding, taken[keyword] == nil else {
         throw StorageError.invalidLocation(
-          "The location names its store twice, or in an invalid encoding.", "Write ?store=NAME once.")
+          "The location has the parameter '\(keyword)' twice, or in an invalid encoding.", "Write it once: \(form).")
       }
-      store = name
+      taken[keyword] = value
     }
-    return (text[..<mark] + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&")), store)
+    return (text[..<mark] + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&")), taken)
   }
 
   /// The defaults of libpq from the environment (`PGHOST`, `PGUSER` and so on).

@@ -18,7 +18,7 @@ extension ConnectFailure {
   fileprivate var weight: Int {
     switch self {
     case .unreachable, .deadline, .unknownHost, .slowName, .lost: 0
-    case .readOnly: 1
+    case .standby, .readOnly: 1
     case .refused(let code) where code.hasPrefix("57P"): 2
     case .unconfirmed: 2
     default: 3
@@ -27,6 +27,18 @@ extension ConnectFailure {
 }
 
 extension ConnectionTarget {
+  /// Whether a host may take writes soon, after failures of all hosts: a standby that is being promoted, or a server that
+  /// is being started.
+  func mayRecover(from failures: [(host: ServerHost, failure: ConnectFailure)]) -> Bool {
+    failures.contains { _, failure in
+      switch failure {
+      case .standby: failures.count > 1
+      case .refused(let code): code.hasPrefix("57P")
+      default: false
+      }
+    }
+  }
+
   /// Returns the error for hosts none of which can be used.
   func error(_ failures: [(host: ServerHost, failure: ConnectFailure)]) -> StorageError {
     guard let (host, failure) = failures.max(by: { $0.failure.weight < $1.failure.weight }) else {
@@ -35,10 +47,18 @@ extension ConnectionTarget {
     let name = host.description.escapingControlCharacters
     var (code, message, advice) = description(of: failure, host: name)
     if case .refused(let code) = failure { message += " (SQLSTATE \(code))" }
+    if case .standby = failure { message += downSentences(failures) }
     if failures.count > 1 { message += " None of the \(failures.count) hosts can be used." }
     if !advice.isEmpty { advice += " " }
     return StorageError(
       code, message, advice: advice + "Nothing was written.", location: description, underlying: failure.underlying)
+  }
+
+  /// Says beside standbys which hosts are down, since one of them may be the primary.
+  private func downSentences(_ failures: [(host: ServerHost, failure: ConnectFailure)]) -> String {
+    failures.filter { $0.failure.weight == 0 }.map { host, failure in
+      " " + description(of: failure, host: host.description.escapingControlCharacters).message
+    }.joined()
   }
 
   private typealias Description = (code: StorageError.Code, message: String, advice: String)
@@ -70,10 +90,15 @@ extension ConnectionTarget {
         "Check the files that sslrootcert, sslcert and sslkey name (sslrootcert: \(rootCertificates)); "
           + "a key must be readable for its owner only."
       )
+    case .standby:
+      (
+        .unavailable, "The server \(host) takes no writes: it is a standby.",
+        "Add the primary to the hosts of the location, or promote a standby."
+      )
     case .readOnly:
       (
-        .unavailable, "The server \(host) takes no writes: it is a standby, or read-only.",
-        "Add the primary to the hosts of the location, or promote a standby."
+        .unavailable, "The server \(host) takes no writes: its default_transaction_read_only is on.",
+        "Turn it off, or add the primary to the hosts of the location."
       )
     case .oldVersion(let version):
       (
@@ -93,6 +118,19 @@ extension ConnectionTarget {
           "The password file '\($0.escapingControlCharacters)' is not used, since other users may read it: change its "
             + "permissions (chmod 600)."
         } ?? "Set the password of the configuration, or put it into ~/.pgpass or a service file."
+      )
+    case .authentication:
+      (
+        .permissionDenied,
+        "The server \(host) does not prove that it knows the password by SCRAM-SHA-256, and may be another one.",
+        "The password was not sent. Let the server use scram-sha-256 (pg_hba.conf, password_encryption) and set the "
+          + "password again, use TLS with a verified certificate (sslmode=verify-full), or allow another way in the "
+          + "location (\(AuthenticationMethod.keyword)=md5)."
+      )
+    case .channelBinding:
+      (
+        .permissionDenied, "The server \(host) offers no channel binding, which channel_binding=require demands.",
+        "Turn TLS (ssl = on) and scram-sha-256 on at the server, or remove channel_binding from the location."
       )
     case .refused(let code): refusal(code, host: host)
     }

@@ -27,9 +27,15 @@ enum ConnectFailure: Error, Hashable, Sendable {
   case noVerdict
   /// The server asked for a password and there is none.
   case noPassword
+  /// The server asked for a password in a way that is not allowed, or for no proof.
+  case authentication
+  /// The server offers no channel binding, which is demanded.
+  case channelBinding
   /// The server refused the session, with its code.
   case refused(String)
-  /// The server is not a primary.
+  /// The server is a standby.
+  case standby
+  /// The server is a primary that takes no writes.
   case readOnly
   /// The server's version, as a number such as 140011, is too low.
   case oldVersion(Int)
@@ -41,15 +47,20 @@ enum ConnectFailure: Error, Hashable, Sendable {
   case lost(ConnectionLoss)
 
   /// Finds the reason why libpq has failed.
-  /// - Parameter stage: the state before the call that failed.
-  init(of handle: OpaquePointer, stage: ConnStatusType, handshake: Handshake?) {
+  /// - Parameters:
+  ///   - stage: the state before the call that failed.
+  ///   - handshake: the TLS session, if one was begun.
+  ///   - bindsChannel: whether channel binding is demanded.
+  init(of handle: OpaquePointer, stage: ConnStatusType, handshake: Handshake?, bindsChannel: Bool) {
     let text = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
     if PQconnectionNeedsPassword(handle) != 0 {
       self = .noPassword
     } else if let code = Self.sqlState(in: text) {
       self = .refused(code)
     } else if stage == CONNECTION_NEEDED {
-      self = .invalidParameters
+      // A Unix socket is connected, or not, before the first state.
+      let number = Self.errorNumber(in: text)
+      self = number == 0 ? .invalidParameters : .unreachable(number)
     } else if stage == CONNECTION_SSL_STARTUP {
       if let handshake {
         self = Self.tlsFailure(handshake)
@@ -60,7 +71,8 @@ enum ConnectFailure: Error, Hashable, Sendable {
         self = Self.failureBeforeHandshake(text)
       }
     } else {
-      self = .unreachable(Self.errorNumber(in: text))
+      let number = Self.errorNumber(in: text)
+      self = number == 0 && bindsChannel ? .channelBinding : .unreachable(number)
     }
   }
 

@@ -14,6 +14,9 @@ final class ConnectionAttempt: LoopSource {
   /// The last state in which libpq was, which tells what failed.
   private var stage = CONNECTION_STARTED
   private var handshake: Handshake?
+  /// What looks at the requests of the server; `nil` if every way to log in is allowed.
+  private var gate: AuthenticationGate?
+  private var bindsChannel = false
 
   /// Begins to connect. The address must be numeric, or libpq would block while it looks up a name.
   static func start(
@@ -24,12 +27,19 @@ final class ConnectionAttempt: LoopSource {
     }
     guard PQstatus(handle) != CONNECTION_BAD else {
       defer { PQfinish(handle) }
-      return completion(.failure(ConnectFailure(of: handle, stage: CONNECTION_NEEDED, handshake: nil)))
+      return completion(
+        .failure(ConnectFailure(of: handle, stage: CONNECTION_NEEDED, handshake: nil, bindsChannel: false)))
     }
     // The text of an error then consists of its severity and its code.
     PQsetErrorVerbosity(handle, PQERRORS_SQLSTATE)
     PQsetNoticeProcessor(handle, { _, _ in }, nil)
     let attempt = ConnectionAttempt(handle, deadline: .now + within, on: thread, completion)
+    // Without a password there is nothing to lose, unless the location demands a proof.
+    let hasPassword = PQpass(handle).map { $0.pointee != 0 } ?? false
+    if let methods = parameters.authentication, hasPassword || parameters.demandsAuthentication {
+      attempt.gate = AuthenticationGate(allowing: methods)
+    }
+    attempt.bindsChannel = parameters.value("channel_binding") == "require"
     attempt.id = thread.add(attempt)
     attempt.wait(writable: true)
   }
@@ -52,7 +62,16 @@ final class ConnectionAttempt: LoopSource {
     // libpq may replace the socket by another one, of the same number or not.
     thread.ignore(PQsocket(handle))
     stage = PQstatus(handle)
+    let (socket, isWatched) = (PQsocket(handle), gate != nil && stage == CONNECTION_AWAITING_RESPONSE)
+    if isWatched {
+      switch gate?.look(at: handle) {
+      case .refused: return finish(.authentication)
+      case .incomplete: return wait(writable: false)
+      case .allowed, nil: break
+      }
+    }
     let next = PQconnectPoll(handle)
+    if isWatched { coffer_pq_let_in(socket) }
     switch next {
     case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
       if PQstatus(handle) == CONNECTION_SSL_STARTUP, handshake == nil { handshake = Handshake(handle) }
@@ -63,7 +82,7 @@ final class ConnectionAttempt: LoopSource {
       thread.remove(id, socket: PQsocket(handle))
       guard let channel = ConnectionChannel(handle, on: thread) else { return completion(.failure(.exhausted)) }
       completion(.success(channel))
-    default: finish(ConnectFailure(of: handle, stage: stage, handshake: handshake))
+    default: finish(ConnectFailure(of: handle, stage: stage, handshake: handshake, bindsChannel: bindsChannel))
     }
   }
 
@@ -100,6 +119,10 @@ final class Handshake {
 struct ConnectionParameters: Sendable {
   private var pairs: [(keyword: String, value: String)] = []
   var password: SecretText?
+  /// The allowed ways to log in; `nil` for all.
+  var authentication: Set<AuthenticationMethod>?
+  /// Whether they are demanded even if there is no password.
+  var demandsAuthentication = false
 
   mutating func set(_ keyword: String, _ value: String) {
     pairs.removeAll { $0.keyword == keyword }

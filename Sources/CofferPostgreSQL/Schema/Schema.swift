@@ -4,12 +4,13 @@ import CofferCore
 struct Schema {
   let location: String
 
-  /// Present: whether the schema is there, and whether it has the table `format`.
+  /// Whether the schema is there, how many of the tables it has, and the names of those that it lacks.
   private static let look = ServerStatement(
     """
-    SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'coffer'),
-      EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-        WHERE n.nspname = 'coffer' AND c.relname = 'format')
+    SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = 'coffer'), count(c.relname),
+      coalesce(string_agg('coffer.' || t.name, ', ' ORDER BY t.name) FILTER (WHERE c.relname IS NULL), '')
+    FROM unnest('{format,stores,values,journal,writers,quarantine,members}'::text[]) AS t (name)
+    LEFT JOIN (pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'coffer') ON c.relname = t.name
     """)
   private static let version = ServerStatement("SELECT version FROM coffer.format")
   // "coffer" in ASCII. The lock ends with the transaction.
@@ -17,8 +18,8 @@ struct Schema {
   private static let patience = ServerStatement("SET LOCAL lock_timeout = '10s'")
 
   /// Creates the tables if they are missing.
-  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin;
-  ///   `newerFormat`.
+  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin; `damaged` if
+  ///   some of them are gone; `newerFormat`.
   func prepare(_ connection: ServerConnection, mayCreate: Bool, within: Duration) async throws {
     if try await isPresent(connection, within) { return try await check(connection, within) }
     guard mayCreate else {
@@ -45,12 +46,19 @@ struct Schema {
   private func isPresent(_ connection: ServerConnection, _ within: Duration) async throws -> Bool {
     let answer = try await connection.exchange([ServerCall(Self.look)], within: within)
     guard let rows = answer.rows.first, rows.count == 1 else { return false }
-    if rows.bool(0, 0), !rows.bool(0, 1) {
+    let (count, lacking) = (rows.int8(0, 1), rows.text(0, 2))
+    if count > 0, !lacking.isEmpty {
+      throw StorageError(
+        .damaged, "The database has lost tables of this library: \(lacking).",
+        advice: "Restore a backup of the database. 'coffer postgresql init' creates the tables only together.",
+        location: location)
+    }
+    if rows.bool(0, 0), count == 0 {
       throw StorageError(
         .notAStore, "The database has a schema 'coffer' that this library has not created.",
         advice: "Use another database, or rename that schema. Nothing was changed.", location: location)
     }
-    return rows.bool(0, 1)
+    return count > 0
   }
 
   private func check(_ connection: ServerConnection, _ within: Duration) async throws {

@@ -50,7 +50,14 @@ extension ServerFailure {
       case "42P01", "3F000", "42703":
         (
           .notAStore, "The tables of the store are gone, or are not those of this library.",
-          "Restore a backup of the database, or create them with 'coffer postgresql init'. Nothing was written."
+          "Restore a backup of the database: 'coffer postgresql init' creates the tables only together. Nothing was "
+            + "written."
+        )
+      case "42704": (.notFound, "There is no such role on the server.", "Create it (createuser). Nothing was changed.")
+      case "22P05":
+        (
+          .unsupported, "The encoding of the database lacks a character of the name of the store or the role.",
+          "Use a database with the encoding UTF8 (createdb -E UTF8), or another name. Nothing was written."
         )
       case "54000", "22001": (.valueTooLarge, "The server takes no values of that size.", "Nothing was written.")
       case "XX001", "XX002":

@@ -5,7 +5,7 @@ import CofferTerminal
 @main
 enum CofferCommand {
   static func main() async {
-    PostgreSQLEngine.registerLocations()
+    PostgreSQLEngine.registerLocations(.ofCommand)
     await Command.main(run)
   }
 

@@ -56,6 +56,53 @@ struct MovingTests {
     #expect(try await use("sqlite:" + directory.path("back.db"), order: 3) == (3, [1, 2, 3]))
   }
 
+  @Test("What only reads does not wait for standbys that are away")
+  func withoutStandbys() async throws {
+    let server = try await PostgreSQLServer()
+    let location = server.location(try await server.newDatabase())
+    #expect(try await coffer(["set", "k", "v", "--store", location]).status == 0)
+    try await server.psql("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
+    try await server.psql("SELECT pg_reload_conf()")
+    var configuration = PostgreSQLConfiguration()
+    configuration.answerTimeout = .seconds(1)
+    let refused = await #expect(throws: StorageError.self) {
+      try await PostgreSQLEngine.open(location, configuration: configuration)
+    }
+    #expect(refused?.code == .unavailable)
+    configuration.access = .readOnly
+    let engine = try await PostgreSQLEngine.open(location, configuration: configuration)
+    #expect(try await engine.entry("k")?.value == Data("v".utf8))
+    try await engine.close()
+    let found = try await coffer(["get", "k", "--store", location])
+    #expect(found.status == 0 && found.text == "v", "\(found.errors)")
+    let copied = try await coffer(["cp", location, "sqlite:" + directory.path("copy.db")])
+    #expect(copied.status == 0, "\(copied.errors)")
+  }
+
+  @Test("A command waits until a standby is promoted")
+  func failover() async throws {
+    let primary = try await PostgreSQLServer()
+    let standby = try await PostgreSQLServer(standbyOf: primary, named: "s1", through: primary.port)
+    let hosts = "127.0.0.1:\(primary.port),127.0.0.1:\(standby.port)"
+    let location = "postgres://postgres@\(hosts)/\(try await primary.newDatabase())?store=test"
+    #expect(try await coffer(["set", "k", "v", "--store", location]).status == 0)
+    primary.stop()
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+      .appendingPathComponent("coffer")
+    process.arguments = ["set", "k", "w", "--store", location]
+    let waiting = try RunningProgram(process, in: directory.url)
+    let log = standby.log.count
+    // It has asked the standby at least once.
+    try await standby.psql("ALTER SYSTEM SET log_connections = on")
+    try await standby.psql("SELECT pg_reload_conf()")
+    #expect(try await eventually { standby.log.dropFirst(log).contains("application_name=coffer") })
+    try await standby.psql("SELECT pg_promote(true, 30)")
+    let ended = try await waiting.ended()
+    #expect(ended.status == 0, "\(ended.errors)")
+    #expect(try await coffer(["get", "k", "--store", location]).text == "w")
+  }
+
   @Test("The command tells what is missing, and keeps passwords out")
   func command() async throws {
     let server = try await SharedServer.running()

@@ -42,7 +42,10 @@ struct OpeningTests {
     await expectStorageError(.unavailable, contains: "None of the 3 hosts") {
       _ = try await ServerConnection.open(target)
     }
-    await expectStorageError(.unavailable, contains: "takes no writes") { _ = try await ServerConnection.open(target) }
+    await expectStorageError(.unavailable, contains: "is a standby") { _ = try await ServerConnection.open(target) }
+    await expectStorageError(.unavailable, contains: "No server listens at 127.0.0.1:\(primary.port).") {
+      _ = try await ServerConnection.open(target)
+    }
   }
 
   @Test("A Unix socket, and IPv6")
@@ -109,9 +112,8 @@ struct OpeningTests {
     await only.close()
     let database = try await server.newDatabase()
     try await server.psql("ALTER DATABASE \(database) SET default_transaction_read_only = on")
-    await expectStorageError(.unavailable, contains: "takes no writes") {
-      _ = try await open(server.location(database))
-    }
+    #expect(try await open(server.location(database)).isReadOnly)
+    #expect(!only.isReadOnly)
     try await server.psql("ALTER ROLE limited SET synchronous_commit = off")
     let weak = try await open(server.location("postgres", user: "limited"))
     #expect(try await weak.rows("SELECT current_setting('synchronous_commit')").text(0, 0) == "on")
@@ -156,6 +158,29 @@ struct OpeningTests {
     #expect(try await connection.rows("SELECT host(inet_server_addr())").text(0, 0) == "127.0.0.1")
   }
 
+  @Test("Hosts are tried side by side: one that never answers delays nothing")
+  func silentHost() async throws {
+    let server = try await SharedServer.running()
+    let silent = try listen(at: "127.0.0.11", port: server.port)
+    defer { close(silent) }
+    let patient = configuration { $0.connectTimeout = .seconds(3_600) }
+    let target = try ConnectionTarget(
+      "postgresql://postgres@127.0.0.11:\(server.port),127.0.0.1:\(server.port)/postgres?store=s", patient)
+    // Also if the host was the primary before.
+    for round in 1...2 {
+      let opening = Task { try await ServerConnection.open(target) }
+      let isOpen = Locked(false)
+      let noting = Task {
+        _ = try await opening.value
+        isOpen.withLock { $0 = true }
+      }
+      #expect(try await eventually { isOpen.withLock { $0 } }, "\(round)")
+      opening.cancel()
+      try await noting.value
+      target.prefer(0)
+    }
+  }
+
   @Test("Servers of another kind, and what they send, end an attempt and nothing else")
   func nonsense() async throws {
     var generator = SeededGenerator(seed: 20)
@@ -192,6 +217,45 @@ struct OpeningTests {
     }
     let server = try await SharedServer.running()
     #expect(try await connect(to: server).rows("SELECT 1::bigint").int8(0, 0) == 1)
+  }
+
+  @Test("A Unix socket without a server, and channel binding that is not offered, are named")
+  func causes() async throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.url.path.replacing("/", with: "%2F")
+    await expectStorageError(.unavailable, contains: "There is no server with a socket in") {
+      _ = try await open("postgresql://postgres@\(folder)/postgres?store=s")
+    }
+    let server = try await SharedServer.running()
+    let location = server.location("postgres")
+    await expectStorageError(.permissionDenied, contains: "offers no channel binding") {
+      _ = try await open(location + "&channel_binding=require")
+    }
+    await expectStorageError(StorageError.Code("invalidLocation"), contains: "channel_binding") {
+      _ = try await open(location + "&channel_binding=always")
+    }
+  }
+
+  @Test("Tables that are gone are named, and so are roles that do not exist and names that have no encoding")
+  func tables() async throws {
+    let server = try await SharedServer.running()
+    let database = try await server.newDatabase()
+    let administration = try PostgreSQLAdministration(server.location(database))
+    #expect(try await administration.initialize())
+    await expectStorageError(.notFound, contains: "no such role") {
+      try await administration.grant("nobody_here", mayWrite: true)
+    }
+    try await server.psql("DROP TABLE coffer.values, coffer.journal CASCADE", database: database)
+    await expectStorageError(.damaged, contains: "coffer.journal, coffer.values") {
+      _ = try await administration.initialize()
+    }
+    try await server.psql("DROP SCHEMA coffer CASCADE", database: database)
+    #expect(try await administration.initialize())
+    let latin = "l" + UUID().uuidString.replacing("-", with: "").lowercased()
+    try await server.psql("CREATE DATABASE \(latin) ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+    await expectStorageError(.unsupported, contains: "The encoding of the database") {
+      _ = try await PostgreSQLEngine.open(server.location(latin, store: "%E6%97%A5"))
+    }
   }
 
   @Test("A version that is too old is named")
@@ -283,6 +347,58 @@ struct PasswordTests {
       _ = try await ServerConnection.open(target)
       #expect(reads.withLock { $0 } == 2)
     }
+  }
+
+  @Test("A password is sent in no other way than SCRAM over TCP, unless the location allows it")
+  func methods() async throws {
+    let authority = try await TestAuthority()
+    for settings in [["fsync = off"], try await authority.settings(for: "db.test")] {
+      let server = try await PostgreSQLServer(
+        settings: settings,
+        rules: [
+          "local all postgres trust", "local all all password", "host all sum 127.0.0.1/32 md5",
+          "host all plain 127.0.0.1/32 password", "host all open 127.0.0.1/32 trust",
+          "host all all 127.0.0.1/32 scram-sha-256",
+        ])
+      try await server.psql(
+        "SET password_encryption = md5; CREATE ROLE sum LOGIN PASSWORD 'hunter2'; CREATE ROLE plain LOGIN "
+          + "PASSWORD 'hunter2'; SET password_encryption = 'scram-sha-256'; CREATE ROLE proven LOGIN PASSWORD "
+          + "'hunter2'; CREATE ROLE open LOGIN")
+      func open(_ user: String, _ more: String = "", host: String = "127.0.0.1") async throws -> ServerConnection {
+        var configuration = PostgreSQLConfiguration()
+        configuration.password = .provided { Data("hunter2".utf8) }
+        return try await ServerConnection.open(
+          try ConnectionTarget("postgresql://\(user)@\(host):\(server.port)/postgres?store=s\(more)", configuration))
+      }
+      for (user, method) in [("sum", "md5"), ("plain", "password"), ("open", "none")] {
+        await expectStorageError(.permissionDenied, contains: "SCRAM-SHA-256") { _ = try await open(user) }
+        #expect(try await open(user, "&require_auth=scram-sha-256,\(method)").isUsable)
+      }
+      #expect(try await open("proven").isUsable)
+      await expectStorageError(.permissionDenied, contains: "SCRAM-SHA-256") {
+        _ = try await open("proven", "&require_auth=none")
+      }
+      // The directory of a socket belongs to the server.
+      #expect(try await open("plain", host: server.folder.path.replacing("/", with: "%2F")).isUsable)
+    }
+  }
+
+  @Test("Requests for a password that follow the beginning of SCRAM are refused")
+  func trailingRequests() {
+    func request(_ number: UInt8) -> [UInt8] { [UInt8(ascii: "R"), 0, 0, 0, 8, 0, 0, 0, number] }
+    func judge(_ messages: [UInt8]...) -> [AuthenticationGate.Verdict] {
+      var gate = AuthenticationGate(allowing: [.scram])
+      return messages.map { gate.judge($0[...]) }
+    }
+    #expect(judge(request(10), request(11), request(12) + request(0)) == [.allowed, .allowed, .allowed])
+    #expect(judge(request(10) + request(3)) == [.refused])
+    #expect(judge(request(10), request(5)) == [.allowed, .refused])
+    #expect(judge(request(10), request(0)) == [.allowed, .refused])
+    #expect(judge(request(12)) == [.refused])
+    #expect(judge(request(0)) == [.refused])
+    #expect(judge([UInt8(ascii: "R"), 0, 0, 0]) == [.incomplete])
+    #expect(judge([UInt8(ascii: "R"), 0, 0, 0, 0, 0, 0, 0, 10]) == [.refused])
+    #expect(judge([UInt8(ascii: "E")]) == [.allowed])
   }
 
   @Test("A failing source is reported as such")

@@ -87,6 +87,30 @@ struct RoleTests {
     try await reader.close()
   }
 
+  @Test("A role whose transactions only read by default reads a store that it was granted, and writes nothing")
+  func readOnlyByDefault() async throws {
+    try await prepare()
+    try await server.psql("ALTER ROLE writer_\(suffix) SET default_transaction_read_only = on")
+    let engine = try await open("writer", "first")
+    #expect(engine.isReadOnly)
+    #expect(try await engine.entry("k")?.value == Data("first".utf8))
+    let changes = engine.changes(since: nil)
+    let owner = try await open("owner", "first")
+    let commit = try await owner.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
+    for await change in changes {
+      #expect(change == .commit(commit))
+      break
+    }
+    try await owner.close()
+    try await engine.close()
+    var configuration = PostgreSQLConfiguration()
+    configuration.access = .readWrite
+    let error = await #expect(throws: StorageError.self) {
+      try await PostgreSQLEngine.open(location("writer", "first"), configuration: configuration)
+    }
+    #expect(error?.code == .permissionDenied)
+  }
+
   @Test("No role gets or changes rows of a store that it was not granted, by any statement")
   func rowSecurity() async throws {
     try await prepare()

@@ -15,7 +15,7 @@ struct WatchTests {
     var configuration = PostgreSQLConfiguration()
     configuration.instance = Instances().next()
     configuration.access = access
-    configuration.connectTimeout = .seconds(2)
+    configuration.connectTimeout = .seconds(20)
     return try await PostgreSQLEngine.open(location, configuration: configuration)
   }
 

@@ -8,6 +8,15 @@ enum PostgreSQLAction: String, CaseIterable, Sendable {
   case `init`, migrate, stores, grant, drop
 }
 
+extension PostgreSQLConfiguration {
+  /// The settings of the command, which waits through a failover.
+  static var ofCommand: PostgreSQLConfiguration {
+    var configuration = PostgreSQLConfiguration()
+    configuration.failoverTimeout = .seconds(30)
+    return configuration
+  }
+}
+
 /// Implements `coffer postgresql`, for the owner of a database.
 func administerPostgreSQL(_ invocation: Invocation) async throws -> ExitStatus {
   guard let word = try invocation.text(at: 0), let action = PostgreSQLAction(rawValue: word) else {
@@ -22,7 +31,7 @@ func administerPostgreSQL(_ invocation: Invocation) async throws -> ExitStatus {
   guard action == .grant || !invocation.has(.write) else {
     throw UsageError("--write belongs to 'postgresql grant'.", .postgresql)
   }
-  let server = try PostgreSQLAdministration(postgresqlLocation(invocation))
+  let server = try PostgreSQLAdministration(postgresqlLocation(invocation), configuration: .ofCommand)
   switch action {
   case .`init`, .migrate: try await initialize(server, invocation)
   case .stores: try await listStores(server, asJSON: invocation.has(.json))

@@ -30,8 +30,12 @@ struct PostgreSQLChecks {
         .warning(
           store, "The server waits for no standby: what it has acknowledged is lost if it is.",
           fix: "For commits that survive it, set synchronous_standby_names = 'ANY 1 (…)'."))
+    } else if facts.standbys == 0 {
+      findings.append(
+        .problem(
+          store, "The server waits for standbys, and none of them is connected: no commit returns.",
+          fix: "Start a standby of synchronous_standby_names, and look for it in pg_stat_replication."))
     } else {
-      // A standby has confirmed a commit of this command, or the server would have been unavailable.
       let number = facts.standbys.map { "; \($0) of them connected" } ?? ""
       findings.append(.ok(store, "waits for standbys\(number)"))
     }

@@ -8,8 +8,11 @@ func withStore<R>(
   _ body: (any StorageEngine) async throws -> R
 ) async throws -> R {
   let (sources, anchor) = (try KeySources(invocation), try AnchorFile(invocation))
+  let location = try StoreLocation.of(invocation)
+  let onlyReads = [.get, .ls, .watch].contains(invocation.command)
   let engine = try await openStore(
-    at: StoreLocation.of(invocation), sources, creating: creating, access: invocation.access, for: need,
+    at: location, sources, creating: creating,
+    access: onlyReads ? invocation.accessForReading(location) : invocation.access, for: need,
     requiringRing: requiringRing || creating && (sources.areNamed || anchor != nil), anchor: anchor)
   return try await closing(engine, after: body)
 }
@@ -17,6 +20,12 @@ func withStore<R>(
 extension Invocation {
   /// The access to the store that a command reads.
   var access: StoreAccess { has(.readOnly) ? .readOnly : .readWriteOrReadOnly }
+
+  /// The access to a store from which the command only reads values. A server that need not confirm a commit answers
+  /// while its standbys are away.
+  func accessForReading(_ location: StoreLocation) -> StoreAccess {
+    if case .other("postgresql", _) = location.unencrypted { .readOnly } else { access }
+  }
 }
 
 /// Opens the store at `location`, calls `body`, and closes the store even when `body` throws.

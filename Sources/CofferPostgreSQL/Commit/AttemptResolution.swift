@@ -9,7 +9,7 @@ import Foundation
 /// has, and a transaction identifier is given again after a failover.
 enum AttemptResolution {
   /// What became of an attempt.
-  enum Fate {
+  enum Fate: Sendable {
     /// It was applied, and the head of the store was `head` after it.
     case applied(head: Int64)
     /// It was not applied, and never will be.

@@ -10,6 +10,7 @@ import Foundation
 enum CommitStatements {
   static let begin = ServerStatement("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
   static let commit = ServerStatement("COMMIT")
+  static let lockTimeout = ServerStatement("SELECT set_config('lock_timeout', $1, true)", [.text])
   static let rollback = ServerStatement("ROLLBACK")
 
   /// Locks the head of a store until the end of the transaction.

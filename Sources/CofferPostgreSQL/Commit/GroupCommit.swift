@@ -38,13 +38,21 @@ struct GroupCommit {
   let known: StoreRevision
   /// The time within which the server must answer.
   let deadline: Duration
+  /// How long a statement waits for a lock; `nil` for the setting of the session.
+  var lockTimeout: Duration?
+
+  private var begin: [ServerCall] {
+    [ServerCall(CommitStatements.begin)]
+      + (lockTimeout.map { [ServerCall(CommitStatements.lockTimeout, [.text("\(Int64($0 / .milliseconds(1)))ms")])] }
+        ?? [])
+  }
 
   /// Commits a group on a connection that nothing else uses meanwhile.
   func run(_ group: [CommitRequest], on connection: WritingConnection) async -> Outcome {
     var change = GroupChange()
     /// For each request the number of its commit in the transaction.
     var results: [Result<Int, any Error>] = []
-    var calls = [ServerCall(CommitStatements.begin)]
+    var calls = begin
     if group.contains(where: { !$0.requiredRows.isEmpty }) {
       switch await lock(group, on: connection) {
       case .failure(let failure): return await recover(connection, failure, group)
@@ -105,7 +113,7 @@ struct GroupCommit {
   private func lock(
     _ group: [CommitRequest], on connection: WritingConnection
   ) async -> Result<LockedState, ExchangeFailure> {
-    var calls = [ServerCall(CommitStatements.begin), ServerCall(CommitStatements.lock, [.int8(store)])]
+    var calls = begin + [ServerCall(CommitStatements.lock, [.int8(store)])]
     let names = Set(group.flatMap(\.requiredRows))
     for isRecord in [false, true] {
       let keys = names.filter { $0.isRecord == isRecord }.map(\.key.data)

@@ -27,14 +27,18 @@ struct StoreCommitter {
     var hasWaited = false
     for _ in 0..<Self.attempts {
       do {
-        switch try await attempt(group) {
+        let (outcome, holders) = try await hasWaited ? lastAttempt(group) : (attempt(group), [])
+        switch outcome {
         case .answered(let results): return results
         case .again: continue
         case .notSent(let reason):
           failure = store.error(reason)
           guard case .server(let refusal) = reason, refusal.isLockTimeout else { continue }
           // The head may be locked by a commit on a primary that was cut off: look for another one, once.
-          if hasWaited { return group.map { _ in .failure(failure) } }
+          if hasWaited {
+            if !holders.isEmpty { failure = StorageError.held(by: holders, refusal.sqlState, store.location) }
+            return group.map { _ in .failure(failure) }
+          }
           hasWaited = true
           database.releaseWriters()
         case .unknown(let unknown):
@@ -51,10 +55,23 @@ struct StoreCommitter {
   }
 
   private func attempt(_ group: [CommitRequest]) async throws -> GroupCommit.Outcome {
+    try await database.withWriter { await commit.run(group, on: $0) }
+  }
+
+  private var commit: GroupCommit {
+    GroupCommit(store: store.id, location: store.location, known: store.latestRevision, deadline: store.deadline)
+  }
+
+  /// Attempts a commit with what is left of the time for locks, and finds out which sessions hold one that it waits for.
+  private func lastAttempt(_ group: [CommitRequest]) async throws -> (GroupCommit.Outcome, [LockHolder]) {
     try await database.withWriter { writer in
-      let commit = GroupCommit(
-        store: store.id, location: store.location, known: store.latestRevision, deadline: store.deadline)
-      return await commit.run(group, on: writer)
+      var commit = commit
+      commit.lockTimeout = max(store.deadline / 10, .milliseconds(100))
+      let search = Task { try await database.lockHolders(blocking: writer.server.processID) }
+      defer { search.cancel() }
+      let outcome = await commit.run(group, on: writer)
+      search.cancel()
+      return (outcome, (try? await search.value) ?? [])
     }
   }
 
@@ -69,9 +86,8 @@ struct StoreCommitter {
     while ContinuousClock.now < end {
       do {
         let left = max(end - ContinuousClock.now, .milliseconds(100))
-        var fate = AttemptResolution.Fate.notApplied
-        let connection = try await database.open { [deadline = store.deadline] server throws(ExchangeFailure) in
-          fate = try await AttemptResolution.fence(
+        let (connection, fate) = try await database.open { [deadline = store.deadline] server throws(ExchangeFailure) in
+          try await AttemptResolution.fence(
             unknown.writer, attempt: unknown.attempt, on: server, within: min(deadline, left))
         }
         connection.abandon()

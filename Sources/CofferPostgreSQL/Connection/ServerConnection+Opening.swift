@@ -1,66 +1,15 @@
 import CofferCPostgreSQL
-import CofferCore
 import CofferLocks
-
-extension ServerConnection {
-  /// Connects to the primary among the hosts of a target, which are tried one by one.
-  ///
-  /// A primary that was cut off from its standbys still accepts connections and calls itself the primary. One that does
-  /// not confirm a commit is passed over.
-  /// - Parameter confirm: a commit on the connection that waits for the standbys; none by default. It returns whether
-  ///   it has committed.
-  /// - Throws: a `StorageError` that says why no host can be used and how to mend it; the `ExchangeFailure` of
-  ///   `confirm`, if a server has refused it; `CancellationError`.
-  static func open(
-    _ target: ConnectionTarget, on loop: ConnectionLoop = .shared, lookup: HostLookup = .shared,
-    confirm: (ServerConnection) async throws(ExchangeFailure) -> Bool = { _ in true }
-  ) async throws -> ServerConnection {
-    var password = try await target.readPassword()
-    var failures: [(host: ServerHost, failure: ConnectFailure)] = []
-    for index in target.order {
-      let host = target.hosts[index]
-      var result = await attempt(host, target, password, loop, lookup)
-      if case .failure(.refused(ConnectFailure.wrongPassword)) = result,
-        let changed = await target.readChangedPassword(after: password)
-      {
-        password = changed
-        result = await attempt(host, target, password, loop, lookup)
-      }
-      switch result {
-      case .success(let connection):
-        do throws(ExchangeFailure) {
-          if try await confirm(connection) { target.prefer(index) }
-          return connection
-        } catch {
-          connection.abandon()
-          guard let failure = ConnectFailure(unconfirmed: error) else { throw error }
-          failures.append((host, failure))
-        }
-      case .failure(let failure): failures.append((host, failure))
-      }
-      try Task.checkCancellation()
-    }
-    throw target.error(failures)
-  }
-
-  private static func attempt(
-    _ host: ServerHost, _ target: ConnectionTarget, _ password: SecretText?, _ loop: ConnectionLoop,
-    _ lookup: HostLookup
-  ) async -> Result<ServerConnection, ConnectFailure> {
-    let opening = HostOpening(host: host, target: target, password: password, loop: loop, lookup: lookup)
-    do throws(ConnectFailure) { return .success(try await opening.run()) } catch { return .failure(error) }
-  }
-}
 
 extension ConnectFailure {
   /// Creates the failure of a server that has not confirmed a commit, although another one may; `nil` for an error that
   /// concerns the database.
-  fileprivate init?(unconfirmed failure: ExchangeFailure) {
+  init?(unconfirmed failure: ExchangeFailure) {
     switch failure {
     case .lost(let loss): self = loss.cause == .deadline ? .unconfirmed : .lost(loss)
     // A commit that waits for standbys in vain holds its locks.
     case .server(let failure) where failure.isLockTimeout: self = .unconfirmed
-    case .server(let failure) where failure.sqlState == ServerFailure.readOnly: self = .readOnly
+    case .server(let failure) where failure.sqlState == ServerFailure.readOnly: self = .standby
     case .server, .refused: return nil
     }
   }
@@ -141,11 +90,14 @@ struct HostOpening {
       let row = try rows(setup)
       let own = Int64(channel.announcedProcess)
       guard row.int8(0, 0) == own, try rows(process).int8(0, 0) == own else { throw .pooler }
-      guard !row.bool(0, 1), !row.bool(0, 2) else { throw .readOnly }
+      guard !row.bool(0, 1) else { throw .standby }
+      // What is set for the role or the database is no property of the server: the role may read.
+      let source = row.text(0, 2)
+      guard source.isEmpty || ["user", "database", "database user"].contains(source) else { throw .readOnly }
       let instance = ServerInstance(
         host: host.name, port: host.port, started: row.int8(0, 3), recovered: row.int8(0, 4),
         system: try? rows(system).int8(0, 0))
-      return ServerConnection(channel, on: loop, instance: instance)
+      return ServerConnection(channel, on: loop, instance: instance, isReadOnly: !source.isEmpty)
     } catch {
       loop.perform { _ in channel.close() }
       throw error
@@ -196,7 +148,8 @@ private enum SessionSetup {
   private static let statement = ServerStatement(
     """
     SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8, pg_catalog.pg_is_in_recovery(),
-      pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool,
+      CASE WHEN pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool
+        THEN (SELECT s.source FROM pg_catalog.pg_settings s WHERE s.name = 'default_transaction_read_only') END,
       (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time()) * 1000000)::pg_catalog.int8,
       (SELECT (pg_catalog.date_part('epoch', least(b.stats_reset, w.stats_reset)) * 1000000)::pg_catalog.int8
         FROM pg_catalog.pg_stat_bgwriter b, pg_catalog.pg_stat_wal w),

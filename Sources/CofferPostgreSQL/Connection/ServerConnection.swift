@@ -10,12 +10,14 @@ final class ServerConnection: Sendable {
   let instance: ServerInstance
   let serverVersion: Int
   let processID: Int32
+  /// Whether transactions only read unless they ask for more, by a setting of the role or the database.
+  let isReadOnly: Bool
   private let channel: ConnectionChannel
   private let loop: ConnectionLoop
   private let status: ConnectionStatus
 
-  init(_ channel: ConnectionChannel, on loop: ConnectionLoop, instance: ServerInstance) {
-    (self.channel, self.loop, self.instance) = (channel, loop, instance)
+  init(_ channel: ConnectionChannel, on loop: ConnectionLoop, instance: ServerInstance, isReadOnly: Bool) {
+    (self.channel, self.loop, self.instance, self.isReadOnly) = (channel, loop, instance, isReadOnly)
     status = channel.status
     serverVersion = channel.serverVersion
     processID = channel.announcedProcess

@@ -43,31 +43,43 @@ struct StoreOpening {
     [.int8, .text, .int8])
 
   /// Opens the store, and creates it and the tables if they are missing and may be created.
+  ///
+  /// What an unconfirmed server says about a store that may be written is read again once it has confirmed a commit.
   func open() async throws -> OpenedStore {
-    let connection = try await database.open()
+    var connection = try await database.open()
     defer { connection.abandon() }
     do {
-      try await Schema(location: location).prepare(
-        connection, mayCreate: configuration.createsIfMissing, within: database.deadline)
-      if let store = try await find(on: connection) { return store }
-      guard configuration.createsIfMissing else { throw missing }
-      // The store 0 stands for all.
-      let values: [ServerValue] = [
-        .int8(Int64.random(in: 1 ... .max)), .text(target.store), .int8(Int64.random(in: .min ... .max)),
-      ]
-      try await connection.transact([ServerCall(Self.create, values)], within: database.deadline)
-      guard let store = try await find(on: connection) else { throw StorageError.storeIsGone(location) }
-      return store
+      while true {
+        let store = try await open(on: connection)
+        if store.isReadOnly || database.isConfirmed(connection) { return store }
+        if await database.confirm(connection) { continue }
+        connection.abandon()
+        connection = try await database.open()
+      }
     } catch let failure as ExchangeFailure {
       throw database.error(failure, at: location)
     }
+  }
+
+  private func open(on connection: ServerConnection) async throws -> OpenedStore {
+    let mayCreate = configuration.createsIfMissing && configuration.access != .readOnly && !connection.isReadOnly
+    try await Schema(location: location).prepare(connection, mayCreate: mayCreate, within: database.deadline)
+    if let store = try await find(on: connection) { return store }
+    guard mayCreate else { throw missing }
+    // The store 0 stands for all.
+    let values: [ServerValue] = [
+      .int8(Int64.random(in: 1 ... .max)), .text(target.store), .int8(Int64.random(in: .min ... .max)),
+    ]
+    try await connection.transact([ServerCall(Self.create, values)], within: database.deadline)
+    guard let store = try await find(on: connection) else { throw StorageError.storeIsGone(location) }
+    return store
   }
 
   private func find(on connection: ServerConnection) async throws -> OpenedStore? {
     let answer = try await connection.exchange(
       [ServerCall(Self.find, [.text(target.store)])], within: database.deadline)
     guard let rows = answer.rows.first, rows.count == 1 else { return nil }
-    let isReadOnly = !rows.bool(0, 5) || configuration.access == .readOnly
+    let isReadOnly = !rows.bool(0, 5) || configuration.access == .readOnly || connection.isReadOnly
     if isReadOnly, configuration.access == .readWrite {
       throw StorageError.mayOnlyRead(location)
     }

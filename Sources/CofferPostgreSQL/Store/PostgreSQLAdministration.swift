@@ -173,6 +173,7 @@ package struct PostgreSQLAdministration: Sendable {
   ) async throws -> R {
     // Without the end, a database that cannot be reached would be tried again and again.
     let database = PostgreSQLDatabase(target, configuration)
+    if changing { database.demandConfirmation() }
     let result: Result<R, any Error>
     do {
       let connection = try await database.open()

@@ -4,9 +4,10 @@ import Foundation
 
 /// The connections to one database that the stores of a process share.
 ///
-/// A connection serves nothing before a commit of this process on the same server instance has been confirmed by as
-/// many standbys as the server demands: a primary that was restarted, or that has been cut off, shows commits that no
-/// standby has, and such a commit waits until they have them.
+/// Once a store is open for writing, a connection serves nothing before a commit of this process on the same server
+/// instance has been confirmed by as many standbys as the server demands: a primary that was restarted, or that has been
+/// cut off, shows commits that no standby has, and such a commit waits until they have them. A process that only reads
+/// writes nothing, and does not wait for standbys.
 package final class PostgreSQLDatabase: Sendable {
   private struct State {
     var readers: [ServerConnection] = []
@@ -18,20 +19,32 @@ package final class PostgreSQLDatabase: Sendable {
     var stores: [ObjectIdentifier: (condition: StoreCondition, history: HistoryCheck)] = [:]
   }
 
+  /// The server instance in use.
+  fileprivate struct Verified {
+    var instance: ServerInstance?
+    /// Whether the instance has confirmed a commit of this process.
+    var isConfirmed = false
+    /// Whether a store is open for writing.
+    var mustBeConfirmed = false
+
+    /// Whether connections to an instance may be used.
+    func allows(_ other: ServerInstance) -> Bool { instance == other && (isConfirmed || !mustBeConfirmed) }
+  }
+
   let target: ConnectionTarget
   let configuration: PostgreSQLConfiguration
   let loop: ConnectionLoop
   let hints = Hints()
   private let state = Locked(State())
-  /// The server instance that has confirmed a commit of this process last. Connections to others are not used.
-  private let verified: Locked<ServerInstance?>
+  /// The server instance in use. Connections to others are not used.
+  private let verified: Locked<Verified>
   private let writers: ConnectionPool<WritingConnection>
   private let snapshots: ConnectionPool<ServerConnection>
 
   init(_ target: ConnectionTarget, _ configuration: PostgreSQLConfiguration) {
     (self.target, self.configuration) = (target, configuration)
     loop = ConnectionLoop.shared
-    let verified = Locked<ServerInstance?>(nil)
+    let verified = Locked(Verified())
     self.verified = verified
     writers = ConnectionPool(limit: configuration.maximumWriters) { $0.server.isUsable(on: verified) }
     snapshots = ConnectionPool(limit: configuration.maximumSnapshots) { $0.isUsable(on: verified) }
@@ -61,10 +74,10 @@ package final class PostgreSQLDatabase: Sendable {
   }
 
   private func openWriter() async throws -> WritingConnection {
-    var writer = UUID()
-    let server = try await open { [deadline] server throws(ExchangeFailure) in
-      writer = UUID()  // The row may have reached a standby that was promoted.
+    let (server, writer) = try await open { [deadline] server throws(ExchangeFailure) in
+      let writer = UUID()  // One for each server: the row may have reached a standby that was promoted.
       try await WritingConnection.register(writer, on: server, within: deadline)
+      return writer
     }
     return WritingConnection(server, writer: writer)
   }
@@ -75,10 +88,10 @@ package final class PostgreSQLDatabase: Sendable {
   /// Opens a connection of its own, to a verified instance.
   func open() async throws -> ServerConnection {
     while true {
-      let server = try await connect { [verified, deadline] server throws(ExchangeFailure) in
-        if verified.withLock({ $0 }) == server.instance { return false }
-        try await Self.commitMessage(on: server, within: deadline)
-        return true
+      let (server, _) = try await connect { [verified, deadline] server throws(ExchangeFailure) in
+        let isNeeded = verified.withLock { $0.mustBeConfirmed && !$0.allows(server.instance) }
+        if isNeeded { try await Self.commitMessage(on: server, within: deadline) }
+        return ((), isNeeded)
       }
       if server.isUsable(on: verified) { return server }
       // Meanwhile another server has confirmed a commit.
@@ -89,23 +102,57 @@ package final class PostgreSQLDatabase: Sendable {
 
   /// Opens a connection to a server that confirms a commit now.
   /// - Parameter commit: the commit on the connection, which waits for the standbys.
-  func open(
-    confirming commit: (ServerConnection) async throws(ExchangeFailure) -> Void
-  ) async throws -> ServerConnection {
-    try await connect { server throws(ExchangeFailure) in
-      try await commit(server)
+  func open<R: Sendable>(
+    confirming commit: @escaping HostRace.Confirm<R>
+  ) async throws -> (ServerConnection, R) {
+    try await connect { server throws(ExchangeFailure) in (try await commit(server), true) }
+  }
+
+  /// Lets no connection be used from now on whose server instance has not confirmed a commit: a store is open for
+  /// writing.
+  func demandConfirmation() { verified.withLock { $0.mustBeConfirmed = true } }
+
+  /// Whether a server instance has confirmed a commit of this process.
+  func isConfirmed(_ server: ServerConnection) -> Bool {
+    verified.withLock { $0.isConfirmed && $0.instance == server.instance }
+  }
+
+  /// Demands confirmation, and has a server confirm a commit.
+  /// - Returns: whether it has.
+  func confirm(_ server: ServerConnection) async -> Bool {
+    demandConfirmation()
+    do throws(ExchangeFailure) {
+      try await Self.commitMessage(on: server, within: deadline)
+      noteUse(of: server.instance, isConfirmed: true)
       return true
+    } catch {
+      return false
     }
   }
 
-  private func connect(
-    _ confirm: (ServerConnection) async throws(ExchangeFailure) -> Bool
-  ) async throws -> ServerConnection {
+  /// Connects to a server that `confirm` accepts, which also returns whether it has confirmed a commit.
+  private func connect<R: Sendable>(
+    _ confirm: @escaping HostRace.Confirm<(R, Bool)>
+  ) async throws -> (ServerConnection, R) {
+    let end = ContinuousClock.now + configuration.failoverTimeout
     do {
-      return try await ServerConnection.open(target, on: loop) { server throws(ExchangeFailure) in
-        guard try await confirm(server) else { return false }
-        noteConfirmed(server.instance)
-        return true
+      while true {
+        let outcome = try await HostRace(target: target, loop: loop).run { server throws(ExchangeFailure) in
+          if server.isReadOnly, self.verified.withLock({ $0.mustBeConfirmed }) {
+            throw .refused(.mayOnlyRead(self.target.description))
+          }
+          return try await confirm(server)
+        }
+        switch outcome {
+        case .opened(let server, (let result, let isConfirmed)):
+          noteUse(of: server.instance, isConfirmed: isConfirmed)
+          return (server, result)
+        case .failed(let failures):
+          let error = target.error(failures)
+          guard target.mayRecover(from: failures), ContinuousClock.now < end else { throw error }
+          noteUnavailable(error)
+          try await Task.sleep(for: .milliseconds(200))
+        }
       }
     } catch let failure as ExchangeFailure {
       throw error(failure)
@@ -115,12 +162,16 @@ package final class PostgreSQLDatabase: Sendable {
     }
   }
 
-  private func noteConfirmed(_ instance: ServerInstance) {
+  private func noteUse(of instance: ServerInstance, isConfirmed: Bool) {
     // With the lock, so that no connection to the instance is used before. `state` is locked outside of it elsewhere.
     let histories = state.withLock { $0.stores.values.map(\.history) }
     verified.withLock { verified in
-      if let verified, verified != instance { for history in histories { history.noteChange() } }
-      verified = instance
+      if verified.instance == instance {
+        verified.isConfirmed = verified.isConfirmed || isConfirmed
+        return
+      }
+      if verified.instance != nil { for history in histories { history.noteChange() } }
+      (verified.instance, verified.isConfirmed) = (instance, isConfirmed)
     }
     tell(.available)
   }
@@ -228,10 +279,12 @@ package final class PostgreSQLDatabase: Sendable {
     while !state.withLock({ $0.isClosed }) {
       try? await Task.sleep(for: pause)
       pause = min(pause * 2, .seconds(2))
-      let server = try? await open { [deadline] server throws(ExchangeFailure) in
-        try await Self.commitMessage(on: server, within: deadline)
+      let opened = try? await connect { [verified, deadline] server throws(ExchangeFailure) in
+        let isNeeded = verified.withLock { $0.mustBeConfirmed }
+        if isNeeded { try await Self.commitMessage(on: server, within: deadline) }
+        return ((), isNeeded)
       }
-      guard let server else { continue }
+      guard let (server, _) = opened else { continue }
       await server.close()
       break
     }
@@ -256,7 +309,7 @@ package final class PostgreSQLDatabase: Sendable {
 extension ServerConnection {
   /// Whether the connection works, leads to the given server instance, and keeps no large buffers: such a connection is
   /// replaced, since its memory is freed with it only.
-  fileprivate func isUsable(on instance: Locked<ServerInstance?>) -> Bool {
-    isUsable && !hasLargeBuffers && instance.withLock { $0 == self.instance }
+  fileprivate func isUsable(on verified: Locked<PostgreSQLDatabase.Verified>) -> Bool {
+    isUsable && !hasLargeBuffers && verified.withLock { $0.allows(instance) }
   }
 }

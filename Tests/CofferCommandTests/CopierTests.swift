@@ -77,6 +77,24 @@ struct CopierTests {
     #expect(to.latestRevision == StoreRevision(3))
   }
 
+  @Test("Values of TO are compared in batches, and a damaged one among them is written again")
+  func batches() async throws {
+    let (from, to) = (MemoryEngine(name: "from"), MemoryEngine(name: "to"))
+    for engine in [from, to] {
+      let puts = try (0..<1_000).map { number in
+        WriteBatch.Operation.put(
+          try StoreKey("k\(number)"), Data(number == 7 && engine === to ? "old".utf8 : "new".utf8))
+      }
+      try await engine.commit(WriteBatch(puts), from: StoreOrigin())
+    }
+    let counted = CountingEngine(base: to)
+    let tally = try await copy(from, counted)
+    #expect(tally.copied == 1 && tally.unchanged == 999 && tally.through?.string == "k999")
+    #expect(await counted.reads.value < 20)
+    let fussy = FussyEngine(to, damaged: "k5")
+    #expect(try await copy(from, fussy).unchanged == 999)
+  }
+
   @Test("A copy that is cancelled before it begins has copied nothing")
   func cancelled() async throws {
     let (from, to) = (try await store(["a": "1"]), try await store([:]))
@@ -87,6 +105,29 @@ struct CopierTests {
     let tally = try await task.value
     #expect(tally.isInterrupted && tally.copied == 0 && to.latestRevision == .zero)
     #expect(tally.sentence.hasSuffix("then interrupted. Run the same command again to copy the rest."))
+  }
+}
+
+private actor Count {
+  private(set) var value = 0
+  func add() { value += 1 }
+}
+
+/// Counts the reads of values.
+private final class CountingEngine: EngineDecorator {
+  let base: any StorageEngine
+  let reads = Count()
+
+  init(base: any StorageEngine) { self.base = base }
+
+  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+    await reads.add()
+    return try await base.entry(key)
+  }
+
+  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    await reads.add()
+    return try await base.entries(keys)
   }
 }
 

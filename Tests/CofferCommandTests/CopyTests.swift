@@ -106,7 +106,17 @@ struct CopyTests {
     let copy = try await sandbox.coffer("cp", "store.db", "to.db")
     #expect(copy.status == 1 && copy.errors.contains("pages are inconsistent"))
     #expect(copy.errors.contains(" values had been copied. Run the same command again to copy the rest.\n"))
-    #expect(try await sandbox.contents("to.db").count > 1_450)
+    let count = try await sandbox.contents("to.db").count
+    #expect(count > 1_450)
+    let through = "k" + String(repeating: "0", count: 5 - "\(count)".count) + "\(count)"
+    #expect(copy.errors.contains("TO has all values up to '"), "\(copy.errors)")
+    let json = try await sandbox.coffer("cp", "store.db", "other.db", "--json")
+    #expect(json.status == 1)
+    #expect(try json.errorJSON()["code"] is String)
+    let report = try json.json()
+    #expect(report["copied"] as? Int == count && report["failed"] as? Bool == true)
+    let last = try #require(report["through"] as? String)
+    #expect(abs(last.compare(through).rawValue) <= 1 && copy.errors.contains("'\(last)'"))
   }
 
   @Test("memory: can be on either side")

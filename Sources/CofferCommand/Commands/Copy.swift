@@ -17,7 +17,7 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await interruptible {
     do {
       // FROM is opened first, so that TO is not created when FROM does not exist.
-      return try await withStore(at: locations[0], sources, access: invocation.access) { from in
+      return try await withStore(at: locations[0], sources, access: invocation.accessForReading(locations[0])) { from in
         let source = invocation.has(.decrypt) ? nil : ProtectedSource(from)
         if source != nil { try refusePlainCopy(to: locations[1]) }
         // A key that FROM does not need is meant for TO.
@@ -79,7 +79,11 @@ private func copy(
     tally = try await copier.run()
   } catch {
     // The caller reports the error; this reports what has been copied all the same.
-    if !asJSON { await copier.tellWhatIsCopied() }
+    if asJSON {
+      try print(await copier.partial.json(from: from.description, to: to.description, hasFailed: true))
+    } else {
+      await copier.tellWhatIsCopied()
+    }
     throw error
   }
   if asJSON {
@@ -100,11 +104,23 @@ extension Copier.Tally {
     return text + (isInterrupted ? ", then interrupted. Run the same command again to copy the rest." : ".")
   }
 
-  fileprivate func json(from: String, to: String) -> JSON {
+  /// What remains of a copy that has failed.
+  var remainder: String {
+    guard copied > 0 || unchanged > 0 || unknown > 0 else { return "Nothing was copied." }
+    var text = "\(counted(copied, "value")) had been copied. Run the same command again to copy the rest."
+    if let through, skipped.isEmpty {
+      text = "TO has all values up to '\(through.string.oneLine())': " + text
+    }
+    guard unknown > 0 else { return text }
+    return text + " Whether the next \(counted(unknown, "value")) were copied is unknown."
+  }
+
+  fileprivate func json(from: String, to: String, hasFailed: Bool = false) -> JSON {
     .object([
       ("from", .text(from)), ("to", .text(to)), ("transaction", .optional(copied > 0 ? transaction.uuidString : nil)),
       ("copied", .number(copied)), ("copiedBytes", .number(copiedBytes)), ("unchanged", .number(unchanged)),
-      ("skipped", .list(skipped.map(\.json))), ("interrupted", .flag(isInterrupted)),
+      ("skipped", .list(skipped.map(\.json))), ("interrupted", .flag(isInterrupted)), ("failed", .flag(hasFailed)),
+      ("through", .optional(through?.string)), ("unknown", .number(unknown)),
     ])
   }
 }

@@ -13,6 +13,10 @@ actor Copier {
     var unchanged = 0
     var skipped: [Skipped] = []
     var isInterrupted = false
+    /// The key up to which every value is copied, unchanged or skipped; `nil` for none.
+    var through: StoreKey?
+    /// The number of values of a commit whose outcome is unknown.
+    var unknown = 0
     var elapsed = Duration.zero
     /// The bytes read so far, for the progress display.
     fileprivate var bytes = 0
@@ -21,6 +25,8 @@ actor Copier {
 
   /// The maximum number of bytes in one commit, unless a single value is larger.
   private static let batchBytes = 4 << 20
+  /// The maximum number of values of TO that are read at once, and the bytes that they are meant to have together.
+  private static let comparedAtOnce = (values: 256, bytes: 16 << 20)
 
   private let from: any StorageEngine
   private let to: any StorageEngine
@@ -33,6 +39,10 @@ actor Copier {
   private var tally = Tally()
   private var waiting: [Waiting] = []
   private var waitingBytes = 0
+  /// The number of values of TO that are read at once, which depends on their size.
+  private var comparedValues = 16
+  /// The key of the last value of FROM that was dealt with, or waits to be written.
+  private var reached: StoreKey?
 
   /// A value that is written with the next commit.
   private struct Waiting {
@@ -72,24 +82,67 @@ actor Copier {
     return tally
   }
 
-  /// Reports after a failure how many values remain in TO.
-  func tellWhatIsCopied() {
-    guard tally.copied > 0 else { return }
-    progress.note("\(counted(tally.copied, "value")) had been copied. Run the same command again to copy the rest.")
+  /// The tally of a copy that has failed.
+  var partial: Tally {
+    var partial = tally
+    partial.elapsed = progress.elapsed
+    return partial
   }
+
+  /// Reports after a failure what remains in TO, and what is not there.
+  func tellWhatIsCopied() { progress.note(tally.remainder) }
 
   private func copy(_ snapshot: any StorageSnapshot) async throws {
     var last: StoreKey?
     while true {
       let items = try await nextPage(of: snapshot, after: last)
       guard let end = items.last else { return }
-      for item in items {
+      var rest = items[...]
+      while !rest.isEmpty {
         try Task.checkCancellation()
-        try await copy(item)
-        progress.update(values: tally.values + waiting.count, bytes: tally.bytes)
+        let compared = rest.prefix(mixed == nil ? comparedValues : 1)
+        rest = rest.dropFirst(compared.count)
+        // Of a store with two forms, a value may be read only if it has the form of the copy.
+        let present = mixed == nil ? try await present(Self.keys(compared)) : nil
+        for item in compared {
+          try Task.checkCancellation()
+          try await copy(item, present)
+          reached = item.key
+          noteThrough()
+          progress.update(values: tally.values + waiting.count, bytes: tally.bytes)
+        }
       }
       last = end.key
     }
+  }
+
+  private static func keys(_ items: ArraySlice<Listing<StoreEntry>.Item>) -> [StoreKey] {
+    items.compactMap { if case .found(let entry) = $0 { entry.key } else { nil } }
+  }
+
+  private func noteThrough() {
+    if waiting.isEmpty { tally.through = reached }
+  }
+
+  /// Returns the values of TO with the given keys, without those that cannot be read.
+  private func present(_ keys: [StoreKey]) async throws -> [StoreKey: StoreEntry] {
+    var found: [StoreEntry?]
+    do {
+      found = try await to.entries(keys)
+    } catch let error as StorageError where error.key != nil {
+      found = []
+      for key in keys { found.append(try await present(key)) }
+    }
+    let entries = found.compactMap { $0 }
+    let size = entries.reduce(0) { $0 + $1.value.count } / max(1, entries.count)
+    comparedValues = max(1, min(Self.comparedAtOnce.values, Self.comparedAtOnce.bytes / max(1, size)))
+    return Dictionary(entries.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  /// Returns a value of TO; `nil` if there is none, or if it is damaged, for example: it is written again, and if that
+  /// fails, the write reports why.
+  private func present(_ key: StoreKey) async throws -> StoreEntry? {
+    do { return try await to.entry(key) } catch let error as StorageError where error.key == key { return nil }
   }
 
   private func nextPage(of snapshot: any StorageSnapshot, after last: StoreKey?) async throws -> [Listing<StoreEntry>
@@ -103,7 +156,7 @@ actor Copier {
     }
   }
 
-  private func copy(_ item: Listing<StoreEntry>.Item) async throws {
+  private func copy(_ item: Listing<StoreEntry>.Item, _ present: [StoreKey: StoreEntry]?) async throws {
     switch item {
     case .skipped(let skipped):
       skip(skipped)
@@ -113,7 +166,7 @@ actor Copier {
         return skip(Skipped(key: entry.key, error: error))
       }
       let form = try await mixed?.form(of: entry)
-      if form?.isNew != true, try await isThere(entry) {
+      if form?.isNew != true, try await isThere(entry, present) {
         tally.unchanged += 1
       } else if let refusal = refusal(of: entry, form) {
         skip(Skipped(key: entry.key, error: refusal))
@@ -127,15 +180,11 @@ actor Copier {
   }
 
   /// Returns whether TO already has the value with its attributes.
-  ///
-  /// Values are compared one by one, since those of TO may be much larger than those being copied.
-  private func isThere(_ entry: StoreEntry) async throws -> Bool {
-    do {
-      guard let found = try await to.entry(entry.key), found.value == entry.value else { return false }
-      return found.attributes.merging(attributes(of: entry)) == found.attributes
-    } catch let error as StorageError where error.key == entry.key {
-      return false  // A damaged value, for example, is written again; if that fails, the write reports why.
-    }
+  /// - Parameter present: the values of TO; `nil` if they are not read yet.
+  private func isThere(_ entry: StoreEntry, _ present: [StoreKey: StoreEntry]?) async throws -> Bool {
+    let found = if let present { present[entry.key] } else { try await self.present(entry.key) }
+    guard let found, found.value == entry.value else { return false }
+    return found.attributes.merging(attributes(of: entry)) == found.attributes
   }
 
   /// Returns the attributes of a value that TO can store.
@@ -167,9 +216,11 @@ actor Copier {
         tally.copiedBytes += bytes
         waiting.removeAll { $0.isPlain == isPlain }
         waitingBytes -= bytes
+        noteThrough()
       } catch let error as StorageError {
         // The batch was rejected as a whole: retry it without the value that TO refuses.
         guard let index = waiting.firstIndex(where: { $0.entry.key == error.key && error.isAboutValue }) else {
+          if error.code == .outcomeUnknown { tally.unknown = entries.count }
           throw error
         }
         skip(Skipped(key: waiting[index].entry.key, error: error))

@@ -23,7 +23,6 @@ private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: 
   let deletions = keys.map(WriteBatch.Operation.delete)
   for key in keys where (try? await engine.summary(of: key)) == .some(nil) { try await engine.requireShownNames() }
   guard asJSON else {
-    let deletions = try await deletions + engine.removalOfKeptForms(of: keys)
     try await engine.commit(WriteBatch(deletions), from: StoreOrigin())
     return .ok
   }
@@ -32,8 +31,7 @@ private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: 
   while true {
     let found = try await lookUp(keys, in: engine)
     do {
-      let kept = try await engine.removalOfKeptForms(of: keys)
-      let commit = try await engine.commit(WriteBatch(found.requirements + deletions + kept), from: StoreOrigin())
+      let commit = try await engine.commit(WriteBatch(found.requirements + deletions), from: StoreOrigin())
       try print(
         .object(
           commit.members + [

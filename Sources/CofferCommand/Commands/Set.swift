@@ -50,7 +50,6 @@ private func put(
     var operations: [WriteBatch.Operation] = [.put(key, value, attributes)]
     if let present, let mark = try SchemaMark(in: present.attributes) {
       operations = [.require(key, present.revision), .put(key, value, attributes.merging(mark.attributes))]
-      operations += try await engine.removalOfKeptForms(of: [key])
     }
     do { return try await engine.commit(WriteBatch(operations, durability: durability), from: StoreOrigin()) } catch let
       error as StorageError where error.code == .preconditionFailed && attempts < 100

@@ -1,8 +1,13 @@
 /// The kept old forms of migrated values: each is stored beside its value, under the value's key and a reserved ending.
 ///
 /// An engine treats them like values, so that they are encrypted, backed up and cleared with theirs, and expire with
-/// them. Listings leave them out; a read of one key returns them.
+/// them. Listings leave them out; a read of one key returns them. Whoever replaces or removes a value, its kept form is
+/// removed in the same commit, unless the batch says itself what becomes of it.
 package enum KeptForms {
+  /// The record of a store in which a form was ever kept, which each commit with one writes. Without it, no commit
+  /// looks for any.
+  package static let record = SystemRecordName("kept-forms" as StoreKey)
+
   /// The reserved ending.
   package static let suffix = ".coffer-old-form"
 
@@ -22,6 +27,26 @@ package enum KeptForms {
   /// Returns the key of the value that a kept form belongs to; `nil` for the key of a value.
   package static func owner(of key: StoreKey) -> StoreKey? {
     contains(key) ? try? StoreKey(String(key.string.dropLast(suffix.count))) : nil
+  }
+}
+
+extension WriteBatch {
+  /// The keys of the forms that are no longer those of their values after the batch.
+  package var outdatedForms: [StoreKey] { keepsForms ? [] : KeptForms.outdated(by: operations) }
+}
+
+extension KeptForms {
+  /// Returns the keys of the forms whose values a batch replaces or removes, except those that it writes itself.
+  package static func outdated(by operations: [WriteBatch.Operation]) -> [StoreKey] {
+    var (forms, own): ([StoreKey], Set<StoreKey>) = ([], [])
+    for operation in operations {
+      switch operation {
+      case .put(let key, _, _), .delete(let key):
+        if contains(key) { own.insert(key) } else if let form = Self.key(of: key) { forms.append(form) }
+      case .clear, .require, .putRecord, .deleteRecord, .requireRecord: break
+      }
+    }
+    return own.isEmpty ? forms : forms.filter { !own.contains($0) }
   }
 }
 

@@ -11,6 +11,14 @@ extension EncryptedEngine {
   /// - Parameter isSubmitted: whether it is the turn of the batch among the submissions.
   func commit(_ batch: WriteBatch, from origin: StoreOrigin, isSubmitted: Bool) async throws -> StoreCommit {
     try check(batch)
+    return try await forms.commit(batch, record: base.record) {
+      try await commitCompleted($0, from: origin, isSubmitted: isSubmitted)
+    }
+  }
+
+  private func commitCompleted(
+    _ batch: WriteBatch, from origin: StoreOrigin, isSubmitted: Bool
+  ) async throws -> StoreCommit {
     while true {
       let cipher = cipher
       if !isSubmitted { try await submissions.finishEarlier(than: cipher) }

@@ -42,11 +42,12 @@ extension EncryptedEngine: SynchronousEngine {
       guard let base = try? synchronousBase(), !batch.mustRead(under: cipher), cipher.tracking == nil else {
         return submissions.append(batch, from: origin, to: self, completion)
       }
-      let sealed = try SealedBatch(batch, under: cipher)
+      var sealed = try SealedBatch(forms.completing(batch), under: cipher).batch
+      sealed.keepsForms = true
       guard let number = submissions.begin(under: cipher) else {
         return submissions.append(batch, from: origin, to: self, completion)
       }
-      base.submit(sealed.batch, from: origin) { [self] result in
+      base.submit(sealed, from: origin) { [self] result in
         switch result {
         case .failure(let error as StorageError) where error.code == .preconditionFailed:
           // The ring may have changed; otherwise the error is the batch's own.

@@ -29,6 +29,7 @@ public final class EncryptedEngine: EngineDecorator {
   /// Whether the store holds hashes instead of names.
   let hidesNames: Bool
   let submissions = SubmissionQueue()
+  let forms = KeptFormRemoval()
   let indexer: NameIndexer
   /// The comparison with an anchor; `nil` without one.
   let freshness: FreshnessGuard?

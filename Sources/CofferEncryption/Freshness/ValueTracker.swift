@@ -54,6 +54,8 @@ final class ValueTracker: Sendable {
   /// Commits a batch of stored keys and sealed values, with the record of the values if the store has one.
   @discardableResult
   func commit(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
+    var batch = batch
+    batch.keepsForms = true  // The engine has added their removal where values change.
     let commit =
       if let keys = cipher.tracking, batch.changesValues {
         try await commit(
@@ -137,10 +139,11 @@ final class ValueTracker: Sendable {
     var operations: [WriteBatch.Operation] = [.requireRecord(ValuesRecord.name, present.revision)]
     let record = next == present.record.digest ? nil : present.record.with(next)
     if let record { operations.append(.putRecord(ValuesRecord.name, try record.sealed(under: pending.keys))) }
+    var covered = WriteBatch(
+      batch.operations + operations, transaction: batch.transaction, durability: batch.durability)
+    covered.keepsForms = true
     do {
-      let commit = try await base.commit(
-        WriteBatch(batch.operations + operations, transaction: batch.transaction, durability: batch.durability),
-        from: pending.origin)
+      let commit = try await base.commit(covered, from: pending.origin)
       known.withLock { $0 = record.map { Stored(record: $0, revision: commit.revision) } ?? present }
       return .committed(commit)
     } catch {

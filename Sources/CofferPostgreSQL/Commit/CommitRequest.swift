@@ -16,6 +16,8 @@ struct CommitRequest: Sendable {
   let date: Date
   /// Whether the batch removes expired values, so that its `require` operations find them.
   let isSweep: Bool
+  /// Whether kept forms stay unless the operations remove them.
+  let keepsForms: Bool
   /// The total size of the values in bytes.
   let size: Int
   /// Receives what only the queue knows, if anybody asks.
@@ -26,6 +28,7 @@ struct CommitRequest: Sendable {
     note: CommitNote? = nil
   ) {
     operations = batch.operations
+    keepsForms = batch.keepsForms
     checksums = batch.operations.map { operation in
       switch operation {
       case .put(let key, let value, let attributes):

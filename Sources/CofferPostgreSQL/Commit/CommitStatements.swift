@@ -49,6 +49,13 @@ enum CommitStatements {
   static let delete = ServerStatement(
     "DELETE FROM coffer.values WHERE store = $1 AND record = $2 AND key = ANY($3)", [.int8, .bool, .bytesArray])
 
+  /// Removes kept forms by their keys, in a store that has the record of such forms.
+  static let deleteForms = ServerStatement(
+    """
+    DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key = ANY($2)
+      AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = $3)
+    """, [.int8, .bytesArray, .bytes])
+
   /// Writes rows. The revision of each is the head less its number from the end, in `back`.
   static let put = ServerStatement(
     """
@@ -80,7 +87,7 @@ extension GroupChange {
 
   /// The statements that write the rows and the journal, after the head was advanced.
   func calls(store: Int64) -> [ServerCall] {
-    clears.map { clear($0, store) } + deletions(store) + puts(store) + [journal(store)]
+    clears.map { clear($0, store) } + deletions(store) + formDeletions(store) + puts(store) + [journal(store)]
   }
 
   private func clear(_ prefix: StoreKey?, _ store: Int64) -> ServerCall {
@@ -97,6 +104,15 @@ extension GroupChange {
       guard !keys.isEmpty else { return nil }
       return ServerCall(CommitStatements.delete, [.int8(store), .bool(isRecord), .bytesArray(keys)])
     }
+  }
+
+  private func formDeletions(_ store: Int64) -> [ServerCall] {
+    guard !outdatedForms.isEmpty else { return [] }
+    return [
+      ServerCall(
+        CommitStatements.deleteForms,
+        [.int8(store), .bytesArray(outdatedForms.sorted().map(\.data)), .bytes(KeptForms.record.key.data)])
+    ]
   }
 
   private func puts(_ store: Int64) -> [ServerCall] {

@@ -15,6 +15,8 @@ struct GroupChange {
   /// The cleared prefixes, applied before the rows; `nil` for everything.
   private(set) var clears: [StoreKey?] = []
   private(set) var rows: [RowName: RowChange] = [:]
+  /// The kept forms that are outdated by changes of their values, and are removed before the rows are written.
+  private(set) var outdatedForms: Set<StoreKey> = []
 
   /// Adds the operations of a request.
   mutating func add(_ request: CommitRequest) {
@@ -34,6 +36,11 @@ struct GroupChange {
       case .clear(let prefix): clear(prefix)
       case .require, .requireRecord: break
       }
+    }
+    guard !request.keepsForms else { return }
+    for form in KeptForms.outdated(by: request.operations) {
+      outdatedForms.insert(form)
+      rows[RowName(isRecord: false, key: form)] = nil
     }
   }
 

@@ -75,15 +75,15 @@ public final class SQLiteTransaction {
   /// changed.
   public func clear(_ prefix: StoreKey?) throws { try apply(.clear(prefix: prefix)) }
 
-  /// Stores or removes a system record.
-  package func change(_ operation: WriteBatch.Operation) throws { try apply(operation) }
+  /// Applies an operation on a value or a system record, and no other: the kept form of a value stays.
+  package func change(_ operation: WriteBatch.Operation) throws { try apply(operation, keepsForms: true) }
 
-  private func apply(_ operation: WriteBatch.Operation) throws {
+  private func apply(_ operation: WriteBatch.Operation, keepsForms: Bool = false) throws {
     _ = try statements()
     try WriteBatch([operation]).check(
       StoreCapabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
       location: committer.connection.file.description)
-    try committer.applyNow(operation)
+    try committer.applyNow(operation, keepsForms: keepsForms)
     operations.append(operation)
   }
 

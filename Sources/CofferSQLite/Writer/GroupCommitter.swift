@@ -27,6 +27,8 @@ package final class GroupCommitter {
   private var mustRewriteNewestRow = false
   private var isRecounting = false
   private var seenDataVersion: UInt32?
+  /// Whether a form was ever kept in the store; `nil` until a commit looks.
+  private var hasKeptForms: Bool?
   private var isSynchronous = true
   /// Whether there are relaxed commits not covered by a sync yet.
   private var hasUnsyncedCommits = false
@@ -237,6 +239,7 @@ package final class GroupCommitter {
   private func refreshRevision() throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
+    hasKeptForms = nil
     defer { newestRow.reset() }
     if try newestRow.step() {
       let (row, isWhole) = JournalRow.read(newestRow)
@@ -297,12 +300,25 @@ package final class GroupCommitter {
     for (operation, checksum) in zip(batch.operations, batch.checksums) {
       try rows.apply(operation, checksum: checksum, at: next)
     }
+    if !batch.keepsForms {
+      if !batch.selection.records.isEmpty { hasKeptForms = nil }
+      if batch.selection.hasValues { try removeForms(outdatedBy: batch.operations, at: next) }
+    }
     try append(batch, at: next)
     return .success(next)
   }
 
+  /// Removes the kept forms of values that operations have replaced or removed.
+  private func removeForms(outdatedBy operations: [WriteBatch.Operation], at revision: StoreRevision) throws {
+    let mayExist = try hasKeptForms ?? (rows.recordRevision(of: KeptForms.record) != nil)
+    hasKeptForms = mayExist
+    guard mayExist else { return }
+    for form in KeptForms.outdated(by: operations) { try rows.apply(.delete(form), checksum: 0, at: revision) }
+  }
+
   /// Applies one operation inside the current transaction, at the revision that the transaction will have.
-  func applyNow(_ operation: WriteBatch.Operation) throws {
+  /// - Parameter keepsForms: whether the kept form of a value stays that is replaced or removed.
+  func applyNow(_ operation: WriteBatch.Operation, keepsForms: Bool) throws {
     var sum: UInt32 = 0
     if case .put(let key, let value, let attributes) = operation {
       sum = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
@@ -313,6 +329,8 @@ package final class GroupCommitter {
     let before = rows.live
     do {
       try rows.apply(operation, checksum: sum, at: revision.next)
+      if operation.isAboutRecord { hasKeptForms = nil }
+      if !keepsForms { try removeForms(outdatedBy: [operation], at: revision.next) }
     } catch {
       rows.live = before
       throw error

@@ -21,6 +21,8 @@ final class PreparedBatch: Sendable {
   let journalEntry: [UInt8]
   /// Receives what only the writer knows, if anybody asks.
   let note: CommitNote?
+  /// Whether kept forms stay unless the operations remove them.
+  let keepsForms: Bool
   /// Whether there is anything to write.
   let isChange: Bool
   /// The total size of the values in bytes.
@@ -35,6 +37,7 @@ final class PreparedBatch: Sendable {
   ) {
     self.note = note
     operations = batch.operations
+    keepsForms = batch.keepsForms || isApplied || hook != nil
     self.date = date.inMilliseconds
     self.isForeign = isForeign
     self.isSweep = isSweep

@@ -96,7 +96,7 @@ final class SlotHandle: Sendable {
         }
       }
       // The names of several values must survive together. A single value that is lost was simply never committed.
-      if operations.count > 1, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
+      if operations.count(where: \.isChange) > 1, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
     } catch let error as StorageError {
       discard(records)
       throw error.locating(at: name)
@@ -131,6 +131,16 @@ final class SlotHandle: Sendable {
   /// Adds the store and the key to the errors that a closure throws.
   func locating<R>(_ key: StoreKey, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(at: name, key: key) }
+  }
+}
+
+extension WriteBatch.Operation {
+  /// Whether the operation is more than a precondition.
+  fileprivate var isChange: Bool {
+    switch self {
+    case .put, .delete, .clear, .putRecord, .deleteRecord: true
+    case .require, .requireRecord: false
+    }
   }
 }
 

@@ -66,14 +66,14 @@ struct SlotJournal {
         try put(record, of: key, in: transaction)
       case .delete(let key):
         try transaction.execute(SQL.intend, [revision, key.blob, .null])
-        try transaction.delete(key)
+        try transaction.change(operation)
       case .clear(nil):
         try transaction.execute(SQL.intendClear, [revision])
-        try transaction.clear(nil)
+        try transaction.change(operation)
       case .clear(let prefix?):
         let range: [SQLiteValue] = [prefix.blob, .blob(Data(prefix.successor))]
         try transaction.execute(SQL.intendClear + " WHERE key >= ?2 AND key < ?3", [revision] + range)
-        try transaction.clear(prefix)
+        try transaction.change(operation)
       case .putRecord, .deleteRecord: try transaction.change(operation)
       case .require, .requireRecord: break
       }
@@ -88,7 +88,7 @@ struct SlotJournal {
   /// Writes the row of a key. The row has the expiry of the value as its own, too, by which preconditions and the sweep
   /// are judged.
   static func put(_ record: SlotRecord, of key: StoreKey, in transaction: SQLiteTransaction) throws {
-    try transaction.put(key, record.encoded, ValueAttributes(expires: record.attributes.expires))
+    try transaction.change(.put(key, record.encoded, ValueAttributes(expires: record.attributes.expires)))
   }
 
   /// The row of a key in the journal.

@@ -108,6 +108,8 @@ final class SlotReconciler: Sendable {
     var lost: Set<StoreKey> = []
     fileprivate var noted: [(StoreKey, SlotRecord)] = []
     fileprivate var looked = 0
+    /// Whether removals of kept forms are recorded that are not carried out yet.
+    fileprivate var hasRemovedForms = false
   }
 
   /// Records the changes that other programs have made to these values, after publishing pending commits.
@@ -153,6 +155,7 @@ final class SlotReconciler: Sendable {
       }
       return outcome
     }
+    if outcome.hasRemovedForms { try await journal.perform { [handle] in try handle.publish($0) } }
     if !outcome.noted.isEmpty {
       try await journal.perform { committer in
         try committer.housekeep {
@@ -174,14 +177,24 @@ final class SlotReconciler: Sendable {
     if case .none = line, isCopy, !handle.hasNewJournal { return size }
     guard let content else {
       if case .none = line { return 0 }
-      try transaction.delete(key)
+      try transaction.change(.delete(key))
+      try removeForm(of: key, transaction, &outcome)
       outcome.changed += 1
       return 0
     }
+    if case .record = line { try removeForm(of: key, transaction, &outcome) }
     let record = handle.record(handle.nextID(), key, content, handle.form(of: content))
     try SlotJournal.put(record, of: key, in: transaction)
     outcome.changed += 1
     return content.data.count
+  }
+
+  /// Removes the kept form of a value that another program has replaced or removed.
+  private func removeForm(of key: StoreKey, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws {
+    guard let form = KeptForms.key(of: key) else { return }
+    if case .none = try SlotJournal.line(of: form, in: transaction) { return }
+    try SlotJournal.record([.delete(form)], [nil], done: .zero, in: transaction)
+    outcome.hasRemovedForms = true
   }
 
   /// Whether the record of a value stays because the value was not edited.
@@ -259,6 +272,10 @@ final class SlotReconciler: Sendable {
       return unpublished
     }
     let (outcome, slots) = try await scan()
+    // The record of kept forms was lost with the journal.
+    if quarantined != nil, slots.contains(where: \.isKeptForm) {
+      try await journal.commit(WriteBatch([.putRecord(KeptForms.record, Data())]), from: StoreOrigin())
+    }
     // Determine the dead owners before reading the intents: a dead owner commits nothing afterwards.
     let orphans = try await onQueue { [handle] in handle.orphans(slots) }
     try await journal.perform { [handle] committer in
@@ -316,6 +333,11 @@ extension SlotHandle {
     }
     return count
   }
+}
+
+extension Slot {
+  /// Whether the slot holds the kept form of a value.
+  fileprivate var isKeptForm: Bool { if case .value(let key) = self { KeptForms.contains(key) } else { false } }
 }
 
 extension StorageError {

@@ -2,6 +2,7 @@ import Coffer
 import CofferCore
 import CofferEncryption
 import CofferFileSystem
+import CofferSQLite
 import CofferTestSupport
 import Foundation
 import Testing
@@ -116,12 +117,74 @@ import Testing
     }
   }
 
-  @Test func theFormOfAValueThatWasRemovedElsewhereIsRemoved() async throws {
-    try await withMigrated("memory") { engine, store in
+  @Test(arguments: kinds)
+  func whoeverReplacesOrRemovesAValueRemovesItsForm(kind: String) async throws {
+    try await withMigrated(kind) { engine, _ in
       try await TypedStore(engine: engine).delete("style")
+      #expect(try await engine.keptForms().map(\.key) == ["styles/a.coffer-old-form", "styles/b.coffer-old-form"])
+      try await engine.commit(WriteBatch([.delete("styles/a")]), from: StoreOrigin())
+      #expect(try await engine.keptForms().map(\.key) == ["styles/b.coffer-old-form"])
+      try await TypedStore(engine: engine).save(Style1(name: "new"), for: "styles/b")
+      #expect(try await engine.keptForms().isEmpty)
+    }
+  }
+
+  @Test func anotherHandleThatHasNeverSeenAFormRemovesIt() async throws {
+    let directory = try TemporaryDirectory()
+    for kind in ["sqlite", "file"] {
+      let location = try StoreLocation("\(kind):\(directory.path(kind))")
+      let (one, other) = (try await location.open(), try await location.open())
+      let plain = TypedStore(engine: other)
+      for key in ["style", "styles/a"] { try await plain.save(Style1(name: key), for: key) }
+      #expect(try await Styles.version3(one).migrate().isComplete)
+      try await plain.delete("style")
+      try await plain.delete("styles/a")
+      #expect(try await one.keptForms().isEmpty, "\(kind)")
+      try await one.close()
+      try await other.close()
+    }
+  }
+
+  @Test func aTransactionThatDeletesAValueLeavesNoTextInTheFile() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await TypedStore(engine: engine).save(Style1(name: "confidential"), for: "style")
+    #expect(try await Styles.version3(engine).migrate().isComplete)
+    try await engine.transact(TransactionHeader(origin: StoreOrigin(), durability: .full)) { try $0.delete("style") }
+    #expect(try await engine.keptForms().isEmpty)
+    #expect(try await engine.scrub(upTo: nil))
+    try await engine.close()
+    for file in try FileManager.default.contentsOfDirectory(atPath: directory.url.path) {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: directory.path(file)))
+      #expect(bytes.range(of: Data("confidential".utf8)) == nil, "\(file)")
+    }
+  }
+
+  @Test func aFormGoesWithAFileThatAnotherProgramDeletesOrReplaces() async throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("store")
+    let engine = try await StoreLocation("file:\(folder)").open()
+    for key in ["style", "styles"] { try await TypedStore(engine: engine).save(Style1(name: key), for: key) }
+    var schemas = StoreSchema()
+    try schemas.declare(prefix: "style", ValueSchema<Style2>("style", version: 2, steps: [Styles.first]))
+    #expect(try await TypedStore(engine: engine, schema: schemas).migrate().isComplete)
+    #expect(FileManager.default.fileExists(atPath: folder + "/style.coffer-old-form"))
+    try FileManager.default.removeItem(atPath: folder + "/style")
+    try Data("edited".utf8).write(to: URL(fileURLWithPath: folder + "/styles"))
+    #expect(try await engine.entry("style") == nil)
+    #expect(try await engine.entry("styles")?.value == Data("edited".utf8))
+    #expect(try await engine.keptForms().isEmpty)
+    let left = try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasPrefix(".") }
+    #expect(left == ["styles"])
+    try await engine.close()
+  }
+
+  @Test func aRotationKeepsThem() async throws {
+    try await withMigrated("hidden") { engine, store in
+      _ = try await #require(engine.as(EncryptedEngine.self)).rotate().result()
       #expect(try await engine.keptForms().count == 3)
-      _ = try await store.migrate()
-      #expect(try await engine.keptForms().count == 2)
+      #expect(try await store.rollback(prefix: nil) == 3)
     }
   }
 

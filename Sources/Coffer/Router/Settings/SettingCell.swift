@@ -76,17 +76,12 @@ final class SettingCell: Sendable {
     return try resolved.oldForm(try engine.entryNow(kept)?.value, replacedBy: newer.data)
   }
 
-  /// Returns the operations of a write of a key with versions: a newer value is refused, and the kept old form removed.
+  /// Returns the operations of a write of a key with versions: a newer value is refused.
   func versioned(_ operation: WriteBatch.Operation) throws -> [WriteBatch.Operation] {
-    guard resolved.record.schema != nil else { return [operation] }
-    var operations = [operation]
-    if case .put = operation {
-      let entry = try engine.entryNow(resolved.key)
-      if let entry { _ = try resolved.isPresent(entry.attributes) }
-      operations.insert(.require(resolved.key, entry?.revision), at: 0)
-    }
-    if let kept = KeptForms.key(of: resolved.key) { operations.append(.delete(kept)) }
-    return operations
+    guard resolved.record.schema != nil, case .put = operation else { return [operation] }
+    let entry = try engine.entryNow(resolved.key)
+    if let entry { _ = try resolved.isPresent(entry.attributes) }
+    return [.require(resolved.key, entry?.revision), operation]
   }
 
   /// Submits a batch that stores a value, or removes it if it is `nil`. A failed commit is passed to `completion`.

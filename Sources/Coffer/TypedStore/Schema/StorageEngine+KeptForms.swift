@@ -13,15 +13,4 @@ extension StorageEngine {
       }
     }
   }
-
-  /// Returns the operations that remove the kept old forms of keys, if there are any, for a batch that replaces or
-  /// removes the values themselves without their schemas.
-  package func removalOfKeptForms(of keys: some Sequence<StoreKey>) async throws -> [WriteBatch.Operation] {
-    var operations: [WriteBatch.Operation] = []
-    for key in keys {
-      guard let kept = KeptForms.key(of: key), try await contains(kept) else { continue }
-      operations.append(.delete(kept))
-    }
-    return operations
-  }
 }

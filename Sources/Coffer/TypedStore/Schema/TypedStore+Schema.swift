@@ -109,7 +109,10 @@ extension TypedStore {
   private static var propertyListType: ValueAttribute<UInt8> { ValueAttribute(code: 1) }
 
   func commitMigration(_ operations: [WriteBatch.Operation]) async throws {
-    let batch = WriteBatch(operations)
+    let keeps = operations.contains { if case .put(let key, _, _) = $0 { KeptForms.contains(key) } else { false } }
+    let marks: [WriteBatch.Operation] =
+      keeps && engine.capabilities.contains(.systemRecords) ? [.putRecord(KeptForms.record, Data())] : []
+    let batch = WriteBatch(operations + marks)
     let commit = try await engine.commit(batch, from: origin)
     cached(commit, batch.selection.keys.map { ($0, nil) }, batch)
   }

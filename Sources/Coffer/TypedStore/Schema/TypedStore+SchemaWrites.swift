@@ -1,7 +1,7 @@
 import Foundation
 
 extension TypedStore {
-  /// Commits a batch unless it would replace a value of a newer version, and removes the old forms of what it writes.
+  /// Commits a batch unless it would replace a value of a newer version.
   func commitChecked(_ batch: WriteBatch, by schema: StoreSchema) async throws -> StoreCommit {
     var required: Set<StoreKey> = []
     var hasConditions = false
@@ -19,19 +19,10 @@ extension TypedStore {
       var checked = batch
       var added: Set<StoreKey> = []
       for operation in batch.operations {
-        switch operation {
-        case .put(let key, _, _):
-          guard let declared = schema[key] else { continue }
-          let summary = try await engine.summary(of: key)
-          if let summary { _ = try declared.storedVersion(summary.attributes, of: key, at: engine.description) }
-          if !required.contains(key), added.insert(key).inserted { checked.require(key, at: summary?.revision) }
-          // An earlier version of the schema may have kept it, even if this one keeps none.
-          if let old = KeptForms.key(of: key) { checked.delete(old) }
-        case .delete(let key):
-          guard schema[key] != nil else { continue }
-          if let old = KeptForms.key(of: key) { checked.delete(old) }
-        default: continue
-        }
+        guard case .put(let key, _, _) = operation, let declared = schema[key] else { continue }
+        let summary = try await engine.summary(of: key)
+        if let summary { _ = try declared.storedVersion(summary.attributes, of: key, at: engine.description) }
+        if !required.contains(key), added.insert(key).inserted { checked.require(key, at: summary?.revision) }
       }
       do { return try await engine.commit(checked, from: origin) } catch let error as StorageError
         where error.code == .preconditionFailed

@@ -18,8 +18,11 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   let root = try testRoot()
   say("ready")
   _ = readLine()
+  var configuration = EncryptionConfiguration(settings: settings)
+  // The helper is killed and continues.
+  configuration.acceptsUnfinished = true
   let engine = try await EncryptedEngine.open(
-    base, ifMissing: .createForPlainValues, configuration: EncryptionConfiguration(settings: settings)
+    base, ifMissing: .createForPlainValues, configuration: configuration
   ) { _ in root }
   if command == "shred-values" {
     let report = try await engine.shred()

@@ -19,15 +19,20 @@ extension Table {
     "encrypt the values of a store", options: Option.ofEncryption + [.acceptRollback],
     details: [
       """
-      The store remains in use meanwhile; close programs that opened it before. The
-      key is key material of 32 bytes or more (--key-...) or a passphrase; with
-      neither, a new passphrase is asked for twice. Without it nothing can be read
-      again: keep a copy elsewhere.
+      Close programs that have the store open; until it has finished, no program
+      opens it. The key is key material of 32 bytes or more (--key-...) or a
+      passphrase; with neither, a new passphrase is asked for twice. Without it
+      nothing can be read again: keep a copy elsewhere.
       """,
       """
-      Interrupted, the store stays usable, and the same command continues. The files
-      of a store of up to 16 MiB are then freed of the plain values; those of a
-      larger one by 'coffer rotate STORE --scrub'. Backups, snapshots and the
+      Interrupted, no value is lost, and the same command continues, also after an
+      interrupted 'coffer decrypt'. It takes every plain value for yours: if a command
+      says that one of the two is unfinished and nobody has begun it, restore a
+      backup instead.
+      """,
+      """
+      The files of a store of up to 16 MiB are then freed of the plain values; those
+      of a larger one by 'coffer rotate STORE --scrub'. Backups, snapshots and the
       quarantine keep them.
       """,
       """
@@ -47,9 +52,9 @@ extension Table {
     "store the values of an encrypted store in plain", options: [.yes],
     details: [
       """
-      The store remains in use meanwhile. Interrupted, it stays usable, and the same
-      command continues. It asks for confirmation; without a terminal, it needs
-      --yes.
+      Until it has finished, no program opens the store. Interrupted, no value is
+      lost, and the same command continues. It asks for confirmation; without a
+      terminal, it needs --yes.
       """,
       """
       A store that has an anchor needs it: --anchor-file. The anchor would refuse the

@@ -6,7 +6,7 @@ import Foundation
 
 /// Implements `coffer keys`, which lists the data keys of an encrypted store, and never their material.
 func listDataKeys(_ invocation: Invocation) async throws -> ExitStatus {
-  try await withKeyRing(invocation, access: invocation.access) { engine in
+  try await withKeyRing(invocation, access: invocation.access, for: .unfinished) { engine in
     let stored = try await StoredKeyRingFacts(engine)
     let base = engine.base
     let counts: EnvelopeCounts

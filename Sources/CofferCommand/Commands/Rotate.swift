@@ -44,7 +44,7 @@ private func follow(
 func decryptStore(_ invocation: Invocation) async throws -> ExitStatus {
   let question = "Store every value of \(try invocation.onlyLocation().description.oneLine()) in plain?"
   try await invocation.askForConsent(question, otherwise: "Nothing was decrypted.")
-  return try await withKeyRing(invocation) { engine in
+  return try await withKeyRing(invocation, for: .unfinished) { engine in
     if !engine.comparesAnchor, try await StoredKeyRingFacts(engine)?.hasAnchor == true {
       throw anchorIsNotGiven(engine.description)
     }
@@ -85,10 +85,11 @@ private func scrub(_ engine: EncryptedEngine, asJSON: Bool) async throws -> Exit
 
 /// Opens the encrypted store of the only operand with its key.
 func withKeyRing<R>(
-  _ invocation: Invocation, access: StoreAccess = .readWriteOrReadOnly, _ body: (EncryptedEngine) async throws -> R
+  _ invocation: Invocation, access: StoreAccess = .readWriteOrReadOnly, for need: KeyNeed = .everything,
+  _ body: (EncryptedEngine) async throws -> R
 ) async throws -> R {
   try await withStore(
-    at: invocation.onlyLocation(), KeySources(invocation), access: access, anchor: AnchorFile(invocation)
+    at: invocation.onlyLocation(), KeySources(invocation), access: access, for: need, anchor: AnchorFile(invocation)
   ) { engine in
     guard let encrypted = engine.as(EncryptedEngine.self) else {
       try await engine.refuseLostRing()
@@ -124,7 +125,7 @@ private struct RotationCommand: Sendable {
   /// Before, while a passphrase is asked for, they end the process.
   func follow(_ rotation: KeyRotation) async throws -> ExitStatus {
     let following = Following(
-      label: label, advice: "Every value can be read. Run the same command again to continue.", store: store)
+      label: label, advice: "No value is lost. Run the same command again to continue.", store: store)
     let (report, elapsed) = try await following.end(of: rotation)
     try tell(report, elapsed)
     return report.isComplete ? .ok : .failure

@@ -8,6 +8,9 @@ struct EncryptionChecks {
   /// The age of a data key from which a rotation is advised.
   private static let oldAge: TimeInterval = 365 * 86_400
 
+  private static let otherwise =
+    "Otherwise somebody has put back an older key ring: restore the store from a backup."
+
   let store: String
   let facts: EncryptionFacts
 
@@ -29,11 +32,14 @@ struct EncryptionChecks {
     case .complete: break
     case .encrypting:
       findings.append(
-        .warning(
-          store, "Its encryption is unfinished, so it accepts values in plain.",
-          fix: "Finish it: coffer encrypt \(quoted)"))
+        .problem(
+          store, "Its encryption is unfinished, so it would accept values in plain: it is not opened.",
+          fix: "If it was begun here, finish it: coffer encrypt \(quoted). \(Self.otherwise)"))
     case .decrypting:
-      findings.append(.warning(store, "Its decryption is unfinished.", fix: "Finish it: coffer decrypt \(quoted)"))
+      findings.append(
+        .problem(
+          store, "Its decryption is unfinished, so new values would be stored in plain: it is not opened.",
+          fix: "If it was begun here, encrypt it again: coffer encrypt \(quoted). \(Self.otherwise)"))
     }
     let retired = ring.entries.filter { $0.state == .retired }.count
     if retired > 0 {

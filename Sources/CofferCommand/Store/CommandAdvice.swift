@@ -4,6 +4,7 @@ extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.
   private static let commands: [(swift: String, command: String)] = [
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
+    ("with EncryptedEngine.decrypt", "with 'coffer decrypt STORE'"),
     (
       StorageError.foreignAdvice,
       "Take it over with 'coffer take-over', or give --ignore-foreign to use the values as they are. Nothing was "

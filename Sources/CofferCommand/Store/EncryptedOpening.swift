@@ -6,6 +6,8 @@ import CofferTerminal
 enum KeyNeed: Sendable {
   /// Everything: the command always needs the key.
   case everything
+  /// As `everything`, also of a store whose encryption or decryption is unfinished: for commands that handle it.
+  case unfinished
   /// The names of the keys, which need it only if they are hidden. A key that is given is checked.
   case names
   /// Nothing: the key is used if an option or systemd provides it.
@@ -17,6 +19,16 @@ enum KeyNeed: Sendable {
   case target
   /// The values of keys, which need it if they are encrypted. A store whose values all are needs it in any case.
   case values([StoreKey])
+}
+
+extension KeyNeed {
+  /// Whether a store is opened whose encryption or decryption is unfinished: to describe it, and not for its values.
+  fileprivate var acceptsUnfinished: Bool {
+    switch self {
+    case .unfinished, .names, .ifGiven, .inspection: true
+    case .everything, .target, .values: false
+    }
+  }
 }
 
 /// The opening of a store that may be encrypted.
@@ -75,16 +87,18 @@ struct EncryptedOpening {
       if case .values = need, requiresRing { throw staysPlain(base.description) }
       return KeylessEngine(base, ring, sources)
     }
-    if case .inspection = need { return try await encrypted(ReadOnlyEngine(base), ifMissing: .refuse, ring) }
-    return try await encrypted(base, ifMissing: .refuse, ring)
+    let base: any StorageEngine = if case .inspection = need { ReadOnlyEngine(base) } else { base }
+    return try await encrypted(base, ifMissing: .refuse, ring, acceptingUnfinished: need.acceptsUnfinished)
   }
 
   private func encrypted(
-    _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing, _ ring: StoredKeyRingFacts?
+    _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing, _ ring: StoredKeyRingFacts?,
+    acceptingUnfinished: Bool = false
   ) async throws -> EncryptedEngine {
     let reader = try newKey ?? RootKeyReader(sources.source(for: ring, of: base.description))
     var configuration = EncryptionConfiguration(settings: settings)
     configuration.acceptsDeclared = true
+    configuration.acceptsUnfinished = acceptingUnfinished
     configuration.freshness = try anchor?.settings(mayCreate: missing == .create, of: base.description)
     do {
       return try await EncryptedEngine.open(base, ifMissing: missing, configuration: configuration) {
@@ -106,7 +120,7 @@ struct EncryptedOpening {
     // An anchor cannot be compared without the key.
     if anchor != nil { return true }
     switch need {
-    case .everything: return true
+    case .everything, .unfinished: return true
     case .ifGiven, .inspection: return sources.areGiven(for: ring)
     case .target: return ring.coversAll || sources.areGiven(for: ring)
     case .names:

@@ -68,8 +68,8 @@ extension KeyRing.Phase {
   var inWords: String {
     switch self {
     case .complete: "complete"
-    case .encrypting: "encryption unfinished: run 'coffer encrypt' again"
-    case .decrypting: "decryption unfinished: run 'coffer decrypt' again"
+    case .encrypting: "encryption unfinished: 'coffer encrypt' finishes it"
+    case .decrypting: "decryption unfinished: 'coffer encrypt' encrypts it again"
     }
   }
 }

@@ -23,6 +23,8 @@ extension StoreEvent.Kind: CustomStringConvertible {
     case .availabilityChanged(let availability): availability.text
     case .rolledBack(let rollback):
       "is an older copy: at revision \(rollback.found), and its anchor at \(rollback.anchored)"
+    case .encryptionUnfinished(let isDecryption):
+      "refused: its \(isDecryption ? "decryption" : "encryption") is unfinished"
     case .keysReplaced(let replacement): replacement.text
     }
   }

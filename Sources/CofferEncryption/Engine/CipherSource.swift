@@ -10,6 +10,10 @@ final class CipherSource: Sendable {
     /// The position in the store's history up to which the ring is known not to have changed.
     var checkedAt: JournalPosition
     var reading: Reading?
+    /// The phases of the ring in which this handle serves.
+    var served: Set<KeyRing.Phase>
+    /// Whether it was told that the ring is in another one.
+    var hasToldUnfinished = false
 
     /// Notes that the present state is valid at a position.
     mutating func check(at position: JournalPosition) {
@@ -31,9 +35,10 @@ final class CipherSource: Sendable {
   /// The recorded number of values from which a key is retired.
   var maximumUses: UInt64 { configuration.maximumUses }
 
+  /// - Parameter phase: the unfinished phase in which the handle serves, beside those that the configuration accepts.
   init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    _ configuration: EncryptionConfiguration, _ freshness: FreshnessGuard?
+    _ configuration: EncryptionConfiguration, _ freshness: FreshnessGuard?, serving phase: KeyRing.Phase?
   ) throws {
     base = store.engine
     self.freshness = freshness
@@ -41,7 +46,31 @@ final class CipherSource: Sendable {
     self.configuration = configuration
     uses = KeyUses(batch: configuration.usesPerRecord)
     let cipher = try StoreCipher(open, over: base, configuration, uses)
-    state = Locked(State(current: cipher, checkedAt: position))
+    state = Locked(State(current: cipher, checkedAt: position, served: configuration.served(phase)))
+  }
+
+  /// Serves in an unfinished phase of the ring from now on, or in none (`nil`), beside those that the configuration
+  /// accepts.
+  func serve(_ phase: KeyRing.Phase?) {
+    state.withLock {
+      $0.served = configuration.served(phase)
+      $0.hasToldUnfinished = false
+    }
+  }
+
+  /// Refuses a ring in a phase in which this handle does not serve, and tells it once.
+  /// - Throws: `encryptionUnfinished`.
+  func check(_ ring: KeyRing) throws {
+    let (serves, isFirst) = state.withLock { state in
+      let serves = state.served.contains(ring.phase)
+      defer { state.hasToldUnfinished = !serves }
+      return (serves, !state.hasToldUnfinished)
+    }
+    guard !serves else { return }
+    if isFirst {
+      base.events?.tellLater(base.description, .encryptionUnfinished(isDecryption: ring.phase == .decrypting))
+    }
+    throw StorageError.isUnfinished(ring.phase, location: base.description)
   }
 
   /// The newest known state.
@@ -105,6 +134,7 @@ final class CipherSource: Sendable {
         throw StorageError.ringIsOlder(
           open.ring.generation, than: cipher.ring.generation, location: base.description)
       }
+      try check(open.ring)
       let next =
         open.revisions == cipher.open.revisions
         ? cipher : try StoreCipher(open, over: base, configuration, uses)
@@ -127,7 +157,11 @@ final class CipherSource: Sendable {
   ) async throws -> StoreCipher {
     let cipher = current
     let open = try await store.update(
-      cipher.open, with: operations, refusingOlder: configuration.freshness != nil, change)
+      cipher.open, with: operations, refusingOlder: configuration.freshness != nil
+    ) { ring in
+      try check(ring)
+      try change(&ring)
+    }
     freshness?.noteCommit(open.ring.generation)
     let next = try StoreCipher(open, over: base, configuration, uses)
     state.withLock { state in
@@ -150,13 +184,20 @@ final class CipherSource: Sendable {
   }
 
   /// Returns the state that is valid after a value did not open under `cipher`.
-  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed; `rolledBack`.
+  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed; `rolledBack`; `encryptionUnfinished`.
   func reload(after cipher: StoreCipher, orThrow error: StorageError) async throws -> StoreCipher {
     do { return try await reload(after: cipher) } catch let cause as StorageError
-      where ![.notFound, .closed, .rolledBack].contains(cause.code)
+      where ![.notFound, .closed, .rolledBack, .encryptionUnfinished].contains(cause.code)
     {
       throw error
     }
+  }
+}
+
+extension EncryptionConfiguration {
+  /// The phases of a ring in which a handle serves.
+  fileprivate func served(_ phase: KeyRing.Phase?) -> Set<KeyRing.Phase> {
+    acceptsUnfinished ? Set(KeyRing.Phase.allCases) : [.complete, phase ?? .complete]
   }
 }
 

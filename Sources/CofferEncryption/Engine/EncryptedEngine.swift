@@ -41,13 +41,14 @@ public final class EncryptedEngine: EngineDecorator {
   /// Creates the engine of a store whose key ring was opened.
   private init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    configuration: EncryptionConfiguration = EncryptionConfiguration(), freshness: FreshnessGuard? = nil
+    configuration: EncryptionConfiguration = EncryptionConfiguration(), freshness: FreshnessGuard? = nil,
+    serving phase: KeyRing.Phase? = nil
   ) throws {
     base = store.engine
     tracker = ValueTracker(base, freshness)
     self.freshness = freshness
     try Self.check(base, open.ring.settings)
-    ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness)
+    ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness, serving: phase)
     indexer = NameIndexer(base)
     hidesNames = open.ring.settings.hidesNames
     capabilities = Self.capabilities(base.capabilities, open.ring)
@@ -65,7 +66,8 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - key: the source of the key that seals the key ring of the store.
   ///   - configuration: the options. The settings are those of a new key ring; an existing one has its own.
   /// - Throws: `wrongPassphrase` for another key; `keyUnavailable` for a store with values and no key ring, so that
-  ///   values whose key ring was lost are not taken for plain ones; `damaged` or `newerFormat` for the key ring;
+  ///   values whose key ring was lost are not taken for plain ones; `encryptionUnfinished` for one whose encryption or
+  ///   decryption is not finished, unless ``EncryptionConfiguration/acceptsUnfinished`` is set; `damaged` or `newerFormat` for the key ring;
   ///   `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted, if
   ///   the configuration declares none; `rolledBack` for an older copy of the store, and `notFound`, `damaged` or
   ///   `unavailable` for its anchor (``EncryptionConfiguration/freshness``); the errors of the source. The store is
@@ -114,11 +116,13 @@ public final class EncryptedEngine: EngineDecorator {
   }
 
   /// Opens a store with the ring that `ring` opens or creates.
-  /// - Parameter change: changes the ring after it was compared with the anchor: a change gives an older ring a newer
-  ///   generation.
+  /// - Parameters:
+  ///   - phase: the unfinished phase of the ring in which the engine serves.
+  ///   - change: changes the ring after it was compared with the anchor: a change gives an older ring a newer
+  ///     generation.
   static func open(
     _ base: any StorageEngine, _ configuration: EncryptionConfiguration, acceptingRollback accepts: Bool = false,
-    _ ring: (KeyRingStore) async throws -> OpenKeyRing,
+    serving phase: KeyRing.Phase? = nil, _ ring: (KeyRingStore) async throws -> OpenKeyRing,
     changing change: ((KeyRingStore, OpenKeyRing) async throws -> OpenKeyRing)? = nil
   ) async throws -> EncryptedEngine {
     guard !configuration.settings.hidesNames || configuration.isEncrypted == nil else {
@@ -146,11 +150,14 @@ public final class EncryptedEngine: EngineDecorator {
     }
     let freshness = try reader.map { try FreshnessGuard($0, open.ring, over: base) }
     let engine = try EncryptedEngine(
-      open, in: store, readAt: position, configuration: configuration, freshness: freshness)
+      open, in: store, readAt: position, configuration: configuration, freshness: freshness, serving: phase)
+    // An anchor that knows a newer ring says more; without one, none is begun for a store that is refused.
+    if accepts || anchored == nil { try engine.ciphers.check(open.ring) }
     if accepts {
       try await freshness?.accept { try await engine.tracker.acceptance($0, under: engine.cipher) }
     } else {
       try await freshness?.check(anchored, open, in: store)
+      try engine.ciphers.check(open.ring)
       try await engine.checkValues()
     }
     if configuration.freshness?.coversValues == true { try await engine.coverValues() }

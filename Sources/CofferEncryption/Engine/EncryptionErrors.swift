@@ -4,6 +4,10 @@ import CofferCrypto
 extension StorageError.Code {
   /// A value is stored in plain where only encrypted ones are accepted. It is intact, and stays as it is.
   public static let notEncrypted = Self("notEncrypted")
+
+  /// The encryption or decryption of a store was begun and is not finished, or somebody has put back the key ring of
+  /// such a time. The store is not used, since plain values would be accepted in it.
+  public static let encryptionUnfinished = Self("encryptionUnfinished")
 }
 
 extension StorageError {
@@ -22,6 +26,24 @@ extension StorageError {
       advice: "It is not returned, since anybody may have written it. If it dates from before the encryption, read it "
         + "through a store without it, and write it again.",
       location: location, key: key)
+  }
+
+  /// Returns the error for a store in which plain values would be accepted.
+  static func isUnfinished(_ phase: KeyRing.Phase, location: String) -> StorageError {
+    let (message, finish) =
+      phase == .decrypting
+      ? (
+        "The decryption of the store was begun and is not finished: new values would be stored in plain.",
+        "encrypt the store again with EncryptedEngine.encrypt, or finish it with EncryptedEngine.decrypt."
+      )
+      : (
+        "The encryption of the store was begun and is not finished: values in plain would be accepted.",
+        "finish it with EncryptedEngine.encrypt."
+      )
+    return StorageError(
+      .encryptionUnfinished, message,
+      advice: "If you or your program began it, \(finish) Otherwise somebody has put back an older key ring: restore "
+        + "the store from a backup. No value was read or written.", location: location)
   }
 
   /// Returns the error for a store that is opened as if all its values were encrypted.

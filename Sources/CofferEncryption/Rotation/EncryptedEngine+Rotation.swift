@@ -73,14 +73,17 @@ extension EncryptedEngine {
   private func scrubsSmallFiles() async -> Bool { (try? await base.scrubFiles(upTo: Self.scrubbedSize)) ?? false }
 
   /// Encrypts the values of a store that holds plain ones, or continues to do so. A store of which only declared keys
-  /// are encrypted becomes one whose values all are, unless the configuration declares keys.
+  /// are encrypted becomes one whose values all are, unless the configuration declares keys. A store whose decryption
+  /// was begun is encrypted again.
   ///
   /// ```swift
   /// let (engine, rotation) = try await EncryptedEngine.encrypt(base, key: key)
   /// let report = try await rotation.result()
   /// ```
   ///
-  /// The engine can be used at once: it reads both kinds of values, and encrypts what it writes. **Close every other
+  /// The engine can be used at once: it reads both kinds of values, and encrypts what it writes. Until the rotation is
+  /// complete, also if the process ends before, other handles open the store only if they state
+  /// ``EncryptionConfiguration/acceptsUnfinished``. **Close every other
   /// handle of the store before**, in every process: what a handle without encryption writes stays in plain, and is
   /// refused once the rotation is complete. Afterwards the free space of the files and the log are freed of the plain
   /// values if the store has up to 16 MiB (``RotationReport/isScrubbed``); otherwise call ``scrub()``. Backups and the
@@ -101,7 +104,7 @@ extension EncryptedEngine {
     if accepts { try checkAcceptance(of: base, configuration) }
     let reader = RootKeyReader(key)
     var isContinued = false
-    let engine = try await open(base, configuration, acceptingRollback: accepts) { store in
+    let engine = try await open(base, configuration, acceptingRollback: accepts, serving: .encrypting) { store in
       var isNew = false
       let open = try await store.open(
         settings: configuration.settings, coverage: configuration.coverage, ifMissing: .createForPlainValues
@@ -112,11 +115,11 @@ extension EncryptedEngine {
       isContinued = !isNew && open.ring.phase == .encrypting
       return open
     } changing: { store, open in
-      guard open.ring.coverage == .declared, configuration.coverage == .all else { return open }
+      let extends = open.ring.coverage == .declared && configuration.coverage == .all
+      guard extends || open.ring.phase == .decrypting else { return open }
       try checkRotation(of: base)
       return try await store.update(open, refusingOlder: configuration.freshness != nil) { ring in
-        guard ring.phase != .decrypting else { throw StorageError.isTransitional(base.description) }
-        ring.coverage = .all
+        if extends { ring.coverage = .all }
         ring.phase = .encrypting
       }
     }
@@ -129,6 +132,7 @@ extension EncryptedEngine {
     continuing: Bool = false, from origin: StoreOrigin = StoreOrigin()
   ) async throws -> KeyRotation {
     try checkRotation()
+    ciphers.serve(.encrypting)
     // A store that was complete may hold plain values that another handle has written.
     try await ciphers.update { ring in
       guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
@@ -140,6 +144,7 @@ extension EncryptedEngine {
         guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
         ring.phase = .complete
       }
+      engine.ciphers.serve(nil)
       report.isScrubbed = await engine.scrubsSmallFiles()
       return final.ring.primary.id.short
     }
@@ -148,7 +153,9 @@ extension EncryptedEngine {
   /// Stores every value in plain, and then removes the key ring: the engine behind this one is an ordinary one
   /// afterwards, and this one can no longer be used.
   ///
-  /// New values are stored in plain from the beginning. The other promises are those of ``rotate(prefix:from:)``.
+  /// New values of this engine are stored in plain from the beginning; other handles throw `encryptionUnfinished`, unless
+  /// they accept that (``EncryptionConfiguration/acceptsUnfinished``). The same setting opens the store to continue after
+  /// the process ended before. The other promises are those of ``rotate(prefix:from:)``.
   /// - Throws: `readOnly`; `unsupported` for a store without listings, and for one that has an anchor and was opened
   ///   without it (``EncryptionConfiguration/freshness``): the anchor would refuse the plain store.
   public func decrypt(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
@@ -157,6 +164,7 @@ extension EncryptedEngine {
       throw StorageError.anchorIsNotGiven(description)
     }
     let wasInterrupted = cipher.ring.phase == .decrypting
+    ciphers.serve(.decrypting)
     _ = try await ciphers.update { $0.phase = .decrypting }
     return begin(.decryption, continuing: wasInterrupted, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }

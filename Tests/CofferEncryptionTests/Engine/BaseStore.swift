@@ -57,11 +57,15 @@ enum BaseStore: String, CaseIterable {
 
 extension StorageEngine {
   /// Returns the engine behind an encryption with a known root key.
+  /// - Parameter acceptsUnfinished: whether it serves while an encryption or decryption is unfinished; by default, if
+  ///   the store may hold plain values.
   func encrypted(
     _ settings: EncryptionSettings = EncryptionSettings(), seed: String = "root",
-    only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil
+    only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
+    acceptsUnfinished: Bool? = nil
   ) async throws -> EncryptedEngine {
-    let configuration = EncryptionConfiguration(settings: settings, only: isEncrypted)
+    var configuration = EncryptionConfiguration(settings: settings, only: isEncrypted)
+    configuration.acceptsUnfinished = acceptsUnfinished ?? (missing == .createForPlainValues)
     return try await EncryptedEngine.open(self, ifMissing: missing, configuration: configuration) { _ in
       try .forTests(seed)
     }

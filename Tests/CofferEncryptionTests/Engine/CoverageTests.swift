@@ -121,7 +121,7 @@ import Testing
       $0.coverage = .all
       $0.phase = .encrypting
     }
-    let engine = try await base.encrypted()
+    let engine = try await base.encrypted(acceptsUnfinished: true)
     #expect(try await engine.text("theme") == "dark")
     let report = try await engine.encryptPlainValues().result()
     #expect(report.isComplete && report.changedValues == 1)

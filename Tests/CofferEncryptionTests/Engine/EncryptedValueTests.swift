@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func aPlainValueIsRefusedInACompleteStoreOnly() async throws {
-    let engine = try await base.encrypted()
+    let engine = try await base.encrypted(acceptsUnfinished: true)
     try await engine.put("sealed", "1")
     try await base.put("planted", "2")
     await expectDamaged("planted", in: engine, "in plain")

@@ -259,7 +259,8 @@ import Testing
     try await engine.put("key", "one")
     _ = try await engine.decrypt().result()
     #expect(try await base.record(FreshnessRecord.name) == nil)
-    let configuration = EncryptionConfiguration.anchored(anchor)
+    var configuration = EncryptionConfiguration.anchored(anchor)
+    configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(base, ifMissing: .createForPlainValues, configuration: configuration) {
       _ in try .forTests()
     }

@@ -62,8 +62,10 @@ import Testing
     #expect(try await storageError { try await late.flush() }.code == .notFound)
     #expect(base.latestRevision == revision)
     for name in [FreshnessRecord.name, lease] { #expect(try await base.record(name) == nil) }
+    var configuration = EncryptionConfiguration.anchored(anchor)
+    configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(
-      base, ifMissing: .createForPlainValues, configuration: .anchored(anchor)
+      base, ifMissing: .createForPlainValues, configuration: configuration
     ) { _ in try .forTests() }
     _ = try await again.encryptPlainValues().result()
     try await again.flush()

@@ -230,8 +230,10 @@ import Testing
     _ = try await engine.decrypt().result()
     #expect(try await base.record(ValuesRecord.name) == nil)
     #expect(try await base.entry("after")?.attributes == ValueAttributes.none)
+    var configuration = EncryptionConfiguration.anchored(anchor, settings, coversValues: true)
+    configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(
-      base, ifMissing: .createForPlainValues, configuration: .anchored(anchor, settings, coversValues: true)
+      base, ifMissing: .createForPlainValues, configuration: configuration
     ) { _ in try .forTests() }
     // It begins once the store is encrypted.
     #expect(try await base.record(ValuesRecord.name) == nil)

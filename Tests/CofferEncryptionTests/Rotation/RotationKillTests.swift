@@ -61,7 +61,7 @@
           try await base.close()
           try await prepare(kind, goal, settings)
         } else {
-          let engine = try await base.encrypted(settings, ifMissing: .refuse)
+          let engine = try await base.encrypted(settings, ifMissing: .refuse, acceptsUnfinished: true)
           try await check(engine, "after kill \(kill)")
           try await engine.close()
         }

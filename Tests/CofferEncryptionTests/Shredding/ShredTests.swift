@@ -221,7 +221,7 @@ import Testing
   @Test("A store that is open for reading only, or being encrypted, is left alone")
   func refused() async throws {
     let base = try await base(.memory)
-    let engine = try await base.encrypted()
+    let engine = try await base.encrypted(acceptsUnfinished: true)
     try await fill(engine)
     let revision = base.latestRevision
     let reader = try await ReadOnlyEngine(base).encrypted()

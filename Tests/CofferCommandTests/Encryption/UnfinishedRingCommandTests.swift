@@ -1,0 +1,60 @@
+import Coffer
+import CofferEncryption
+import CofferTestSupport
+import Foundation
+import Testing
+
+@testable import CofferCommand
+
+/// Commands on a store whose key ring is of the time when it was being encrypted or decrypted.
+@Suite("commands on a store with an unfinished key ring", .serialized)
+struct UnfinishedRingCommandTests {
+  let sandbox: Sandbox
+  let key: String
+
+  init() async throws {
+    sandbox = try Sandbox()
+    key = try sandbox.makeKey()
+    try await sandbox.coffer("set", "a", "1", "--store", "encrypted:store.db", "--key-file", key)
+  }
+
+  /// Changes the phase of the key ring, as somebody does who puts back an older one.
+  private func put(_ phase: KeyRing.Phase) async throws {
+    let plain = try await SQLiteEngine.open(at: sandbox.storePath)
+    let store = try KeyRingStore(plain)
+    let open = try await store.open(with: .file(key), settings: EncryptionSettings(), ifMissing: .refuse)
+    _ = try await store.update(open) { $0.phase = phase }
+    try await plain.close()
+  }
+
+  @Test(
+    "Nothing is read or written in plain, and the doctor does not advise to decrypt",
+    arguments: [KeyRing.Phase.encrypting, .decrypting])
+  func planted(_ phase: KeyRing.Phase) async throws {
+    try await put(phase)
+    try await sandbox.coffer("set", "planted", "2", "--store", "plain.db")
+    let before = try await sandbox.contents("store.db")
+    for line in [
+      "set token s3cret --store encrypted:store.db", "set token s3cret", "get a", "get a --read-only", "rm a",
+      "cp plain.db store.db", "cp store.db encrypted:other.db", "rotate store.db", "shred store.db --yes",
+    ] {
+      let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
+      #expect(ended.status == 1 && ended.words.contains("is not finished"), "\(line): \(ended.errors)")
+      #expect(ended.words.contains("'coffer encrypt STORE'") && ended.words.contains("older key ring"), "\(line)")
+    }
+    #expect(try await sandbox.contents("store.db") == before)
+    let word = phase == .encrypting ? "encryption" : "decryption"
+    let checked = try await sandbox.coffer("verify", "--key-file", key)
+    #expect(checked.status == 1 && checked.words.contains("its \(word) is unfinished"), "\(checked.errors)")
+    let unfinished = try await sandbox.coffer("doctor", "store.db", "--key-file", key)
+    #expect(unfinished.status == 1 && unfinished.text.contains("Its \(word) is unfinished"), "\(unfinished.text)")
+    #expect(!unfinished.text.contains("coffer decrypt"), "\(unfinished.text)")
+    let keys = try await sandbox.coffer("keys", "store.db", "--json", "--key-file", key).json()
+    #expect(keys["phase"] as? String == phase.word)
+    #expect(try await sandbox.coffer("encrypt", "store.db", "--key-file", key).status == 0)
+    #expect(try await sandbox.coffer("get", "a", "--key-file", key).text == "1")
+    try await put(phase)
+    #expect(try await sandbox.coffer("decrypt", "store.db", "--yes", "--key-file", key).status == 0)
+    #expect(try await sandbox.coffer("get", "a").text == "1")
+  }
+}

@@ -193,7 +193,7 @@ final class SlotReconciler: Sendable {
   private func removeForm(of key: StoreKey, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws {
     guard let form = KeptForms.key(of: key) else { return }
     if case .none = try SlotJournal.line(of: form, in: transaction) { return }
-    try SlotJournal.record([.delete(form)], [nil], done: .zero, in: transaction)
+    try SlotJournal.record([.delete(form)], [nil], done: .zero, of: handle.name, in: transaction)
     outcome.hasRemovedForms = true
   }
 

@@ -51,7 +51,7 @@ extension StoreEntry {
 extension StoreEntry {
   /// Returns the entry, unless it is an encrypted value of a store that has lost its key ring.
   func checkedForEnvelope(_ engine: any StorageEngine) throws -> StoreEntry {
-    guard attributes.isMarked else { return self }
+    guard attributes.isSealed else { return self }
     throw StorageError.ringIsLost(location: engine.description, key: key)
   }
 }

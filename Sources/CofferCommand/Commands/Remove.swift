@@ -21,7 +21,7 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
 
 private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
   let deletions = keys.map(WriteBatch.Operation.delete)
-  for key in keys where (try? await engine.summary(of: key)) == .some(nil) { try await engine.requireShownNames() }
+  try await engine.requireShownNames(of: keys)
   guard asJSON else {
     try await engine.commit(WriteBatch(deletions), from: StoreOrigin())
     return .ok

@@ -44,7 +44,7 @@ private func put(
       present = nil  // Writing mends it.
     }
     // Not every engine refuses it by itself.
-    if present?.attributes.isMarked == true, engine.showsStoredForm {
+    if present?.attributes.isSealed == true, engine.showsStoredForm {
       throw StorageError.ringIsLost(location: engine.description, key: key)
     }
     var operations: [WriteBatch.Operation] = [.put(key, value, attributes)]

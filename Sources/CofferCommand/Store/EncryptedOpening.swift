@@ -76,7 +76,7 @@ struct EncryptedOpening {
       if anchor != nil, !isCreating { return try await encrypted(base, ifMissing: .refuse, nil) }
       // An envelope shows that the ring was lost. What writes looks at one page only.
       if isCreating || location.isEncrypted || requiresRing {
-        try await base.refuseLostRing(amongFirst: isCreating ? 256 : nil)
+        if isCreating { try await base.refuseLostRingOnFirstPage() } else { try await base.refuseLostRing() }
       }
       guard location.isEncrypted || !requiresRing else { throw doesNotProtect(base.description) }
       guard location.isEncrypted else { return base }

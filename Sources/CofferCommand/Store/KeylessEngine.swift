@@ -25,7 +25,7 @@ final class KeylessEngine: EngineDecorator {
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     let entries = try await base.entries(keys)
-    if let sealed = entries.lazy.compactMap(\.self).first(where: \.attributes.isMarked) {
+    if let sealed = entries.lazy.compactMap(\.self).first(where: \.attributes.isSealed) {
       throw refusal(of: sealed.key)
     }
     return entries

@@ -110,7 +110,7 @@ struct Listing<Found: Listed> {
 }
 
 extension Listing.Item {
-  fileprivate var isSealed: Bool { if case .found(let found) = self { found.attributes.isMarked } else { false } }
+  fileprivate var isSealed: Bool { if case .found(let found) = self { found.attributes.isSealed } else { false } }
 
   /// The item of a store that has lost its key ring: an envelope cannot be read.
   fileprivate func withoutRing(in engine: any StorageEngine) -> Self {

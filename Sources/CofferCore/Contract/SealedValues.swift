@@ -12,7 +12,7 @@ package enum SealedValue {
   /// Whether a new value must not replace an envelope in a store without a key ring, of which a backup may still have
   /// the ring: it is a plain one. An application may keep envelopes of its own as values.
   package static func isRefused(_ value: Data, _ attributes: ValueAttributes) -> Bool {
-    !attributes.isMarked && !isPresent(in: value)
+    !attributes.isSealed && !isPresent(in: value)
   }
 }
 
@@ -27,25 +27,36 @@ extension ValueAttribute<UInt8> {
 }
 
 extension ValueAttributes {
-  /// The attributes of an envelope that has no others.
+  /// The attributes of an envelope that was sealed with no others.
   package static let envelope: ValueAttributes = {
     var mark = ValueAttributes()
     mark[.envelope] = 1
     return mark
   }()
 
-  /// Whether the attributes mark an envelope, of any version.
-  package var isMarked: Bool {
+  /// The attribute of bytes that begin like an envelope and were found without a record, so that it is not known with
+  /// which attributes they were sealed.
+  package static let foundEnvelope: ValueAttributes = {
+    var mark = ValueAttributes()
+    mark[.envelope] = 0
+    return mark
+  }()
+
+  /// Whether the attributes mark an envelope, of any version, or one that was found.
+  package var isSealed: Bool {
     // The mark of most values is their only attribute, or the first one.
     !isEmpty && (encoded[0] == ValueAttribute.envelope.code || self[.envelope] != nil)
   }
+
+  /// Whether the attributes mark an envelope, of any version, as the encryption has stored it.
+  package var isMarked: Bool { isSealed && self[.envelope] != 0 }
 }
 
 extension StoreEntry {
   /// Returns the entry for a caller outside of the library, who never receives an envelope as a value.
   /// - Throws: `StorageError`: `keyUnavailable`.
   package func requiringPlain(at location: String) throws(StorageError) -> StoreEntry {
-    guard attributes.isMarked else { return self }
+    guard attributes.isSealed else { return self }
     throw .isSealed(key, location: location)
   }
 }

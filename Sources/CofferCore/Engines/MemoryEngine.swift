@@ -193,7 +193,7 @@ struct MemoryContent: Sendable {
     }
     guard records[.keyRing] == nil else { return }
     for case .put(let key, let data, let attributes) in batch.operations
-    where values[key]?.attributes.isMarked == true && SealedValue.isRefused(data, attributes) {
+    where values[key]?.attributes.isSealed == true && SealedValue.isRefused(data, attributes) {
       throw StorageError.ringIsLost(location: location, key: key)
     }
   }

@@ -18,7 +18,7 @@ extension StorageError {
   /// program, or an envelope that was not opened. Returns `nil` for any other.
   package static func foreignForm(_ attributes: ValueAttributes, at location: String, key: StoreKey) -> StorageError? {
     guard !attributes.isEmpty else { return nil }
-    guard !attributes.isMarked else { return .isSealed(key, location: location) }
+    guard !attributes.isSealed else { return .isSealed(key, location: location) }
     guard attributes[.foreignForm] != nil else { return nil }
     return StorageError(
       .foreignFormat, "Another program has stored the value in its own form: a JSON object with a transaction id.",

@@ -93,7 +93,7 @@ public final class EncryptedEngine: EngineDecorator {
     // A damaged record is repaired or reported when the ring is opened.
     do { if try await base.record(KeyRingStore.record) != nil { return .create } } catch { return .create }
     let isPlain = try await base.withSnapshot { snapshot in
-      try await snapshot.listingKeptForms.allSummaries().allSatisfy { !$0.attributes.isMarked }
+      try await snapshot.listingKeptForms.allSummaries().allSatisfy { !$0.attributes.isSealed }
     }
     return isPlain ? .createBesidePlainValues : .create
   }

@@ -3,18 +3,17 @@ package import CofferCore
 extension StorageEngine {
   /// Throws `keyUnavailable` if the store holds an envelope: without a key ring, which the caller has looked for, the
   /// ring was lost.
-  /// - Parameter limit: the number of values after which the search ends; `nil` for all of them.
-  package func refuseLostRing(amongFirst limit: Int? = nil) async throws {
+  package func refuseLostRing() async throws {
     guard capabilities.contains([.snapshots, .listing]) else { return }
     try await withAllStored { snapshot in
-      var (last, count) = (StoreKey?.none, 0)
-      while limit.map({ count < $0 }) ?? true {
-        let page = try await snapshot.summaries(prefix: nil, after: last, limit: min(limit ?? 1_000, 1_000))
+      var last: StoreKey?
+      while true {
+        let page = try await snapshot.summaries(prefix: nil, after: last, limit: 1_000)
         guard let end = page.last else { return }
-        if let sealed = page.first(where: \.attributes.isMarked) {
+        if let sealed = page.first(where: \.attributes.isSealed) {
           throw StorageError.ringIsLost(location: description, key: sealed.attributes.hasSealedName ? nil : sealed.key)
         }
-        (last, count) = (end.key, count + page.count)
+        last = end.key
       }
     }
   }

@@ -128,7 +128,7 @@ package final class SelectiveEncryption: EngineDecorator {
   ///   must be encrypted.
   func needsRing(_ entries: [StoreEntry?]) async throws -> Bool {
     for case let entry? in entries {
-      let isSealed = entry.attributes.isMarked
+      let isSealed = entry.attributes.isSealed
       guard isSealed || isEncrypted(entry.key) else { continue }
       let hasRing = if opened != nil { true } else { try await StoredKeyRing.load(from: plain) != nil }
       guard hasRing || !isSealed else { throw StorageError.ringIsLost(location: description, key: entry.key) }

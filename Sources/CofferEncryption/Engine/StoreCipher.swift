@@ -103,7 +103,7 @@ final class StoreCipher: Sendable {
   /// - Throws: ``Failure``, if it does not open under this state of the ring; `newerFormat`.
   func open(_ entry: StoreEntry, of name: StoreKey) throws -> StoreEntry {
     guard entry.attributes.isMarked else {
-      guard acceptsPlain(entry.value, of: name) else {
+      guard acceptsPlain(entry, of: name) else {
         throw Failure.unopened(.isPlain(name, location: location))
       }
       return StoreEntry(key: name, value: entry.value, revision: entry.revision, attributes: entry.attributes)
@@ -134,9 +134,10 @@ final class StoreCipher: Sendable {
   }
 
   /// Whether bytes without the mark of an envelope are a value. An envelope that lost its mark is none.
-  private func acceptsPlain(_ value: Data, of name: StoreKey) -> Bool {
-    guard isTransitional || staysPlain(name) else { return false }
-    guard let header = try? EnvelopeHeader(of: value) else { return true }
+  private func acceptsPlain(_ entry: StoreEntry, of name: StoreKey) -> Bool {
+    // One that was found must not be encrypted twice.
+    guard staysPlain(name) || isTransitional && !entry.attributes.isSealed else { return false }
+    guard let header = try? EnvelopeHeader(of: entry.value) else { return true }
     return ring.keys[header.keyID] == nil
   }
 

@@ -131,7 +131,7 @@ extension FileSlots {
     return String(cString: canonical)
   }
 
-  /// Throws `notFound` unless the directory contains `.coffer` or an envelope. The journal may be missing; it is rebuilt. A
+  /// Throws `notFound` unless the directory has `.coffer` or an envelope. The journal may be missing; it is rebuilt. A
   /// directory with files of other programs is refused, or taken for a store, as the policy says.
   private static func requireStore(_ path: String, _ name: String, _ policy: ForeignDataPolicy) throws {
     do {

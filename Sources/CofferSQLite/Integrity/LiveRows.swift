@@ -99,7 +99,7 @@ private nonisolated func noteRemovedRow(
   if known.pointee.keepsSealed, sqlite3_value_type(arguments[4]) != SQLITE_NULL {
     let bytes = UnsafeRawBufferPointer(
       start: sqlite3_value_blob(arguments[4]), count: Int(sqlite3_value_bytes(arguments[4])))
-    if ValueAttributes(encoded: bytes)?.isMarked == true {
+    if ValueAttributes(encoded: bytes)?.isSealed == true {
       known.pointee.metSealed = true
       return sqlite3_result_int(context, 0)
     }

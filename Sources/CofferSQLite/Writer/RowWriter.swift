@@ -144,7 +144,7 @@ final class RowWriter {
 
   private func holdsEnvelope(_ key: StoreKey) throws -> Bool {
     guard let attributes = try find(key)?.attributes, !attributes.isEmpty else { return false }
-    return ValueAttributes(encoded: attributes)?.isMarked == true
+    return ValueAttributes(encoded: attributes)?.isSealed == true
   }
 
   /// Refuses to replace an envelope with a plain value in a store that has lost its key ring.

@@ -58,7 +58,7 @@ struct SlotJournal {
         let previous = try transaction.query(SQL.intend, [revision, key.blob, .blob(record.id.bytes)]) { row in
           row.blob(0).withUnsafeBytes { SlotRecord($0) }
         }
-        if previous.first??.attributes.isMarked == true, SealedValue.isRefused(value, attributes),
+        if previous.first??.attributes.isSealed == true, SealedValue.isRefused(value, attributes),
           try !hasRing(transaction)
         {
           throw StorageError.ringIsLost(location: location, key: key)

@@ -290,10 +290,10 @@ final class SlotReconciler: Sendable {
 }
 
 extension SlotHandle {
-  /// Returns the attribute of an edit that no read may take for the value: an envelope, as after the loss of the journal
-  /// with its key ring, or a form of another program.
+  /// Returns the attribute of an edit that no read may take for the value: an envelope, as after the loss of the
+  /// journal with its key ring, or a form of another program.
   fileprivate func form(of content: SlotContent) -> ValueAttributes {
-    guard !SealedValue.isPresent(in: content.data) else { return .envelope }
+    guard !SealedValue.isPresent(in: content.data) else { return .foundEnvelope }
     var attributes = ValueAttributes.none
     guard configuration.foreignData == .refuse, !slots.keepsSecrets, ForeignEncoding.isStoredObject(content.data)
     else { return attributes }

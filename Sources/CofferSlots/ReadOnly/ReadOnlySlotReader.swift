@@ -164,7 +164,7 @@ extension SlotContent {
   var asEdit: SlotContent {
     guard SealedValue.isPresent(in: data) else { return self }
     return SlotContent(
-      data, stamp: stamp, version: version, key: key, attributes: attributes.merging(ValueAttributes.envelope))
+      data, stamp: stamp, version: version, key: key, attributes: attributes.merging(ValueAttributes.foundEnvelope))
   }
 }
 

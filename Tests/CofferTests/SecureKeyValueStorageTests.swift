@@ -21,7 +21,13 @@ import Testing
 
   @Test("A key has 32 bytes, a context 8, and neither shows itself")
   func keys() throws {
-    for count in [0, 31, 33, 64] { #expect(MasterKey(Data(count: count)) == nil) }
+    for count in [0, 31, 33, 64] { #expect(MasterKey(Data((0..<count).map { UInt8($0) })) == nil) }
+    // As the root key of an encrypted store, it is not made of a few bytes that are repeated.
+    let weak = [Data(count: 32), Data(repeating: 7, count: 32), Data((0..<32).map { $0 % 7 })]
+    for bytes in weak {
+      #expect(MasterKey(bytes) == nil && MasterKey(base64Encoded: bytes.base64EncodedString()) == nil)
+    }
+    #expect(MasterKey(Data((0..<32).map { $0 % 8 })) != nil)
     for text in ["", "seven77", "nine99999", "ééééé"] { #expect(SecureKeyValueStorage.Context(text) == nil) }
     #expect(SecureKeyValueStorage.Context("éééé") != nil)
     let key = try MasterKey()

@@ -1,4 +1,5 @@
 import CofferCrypto
+import CofferEncryption
 public import Foundation
 
 /// The 32 secret bytes of a ``SecureKeyValueStorage``, from which the keys of all its values are derived.
@@ -34,13 +35,14 @@ public struct MasterKey: Sendable {
   /// - Throws: `StorageError`: `unavailable` if the system has no random bytes.
   public init() throws { key = try DataKey.random() }
 
-  /// Creates a key from its bytes; returns `nil` unless they are 32.
+  /// Creates a key from its bytes; returns `nil` unless they are 32, and if fewer than 8 of them differ: such bytes are
+  /// not random, which the key material of encrypted stores must be as well.
   public init?(_ bytes: Data) {
-    guard let key = try? DataKey(SecretBytes(copying: bytes)) else { return nil }
+    guard !KeyMaterial.repeatsFewBytes(bytes), let key = try? DataKey(SecretBytes(copying: bytes)) else { return nil }
     self.key = key
   }
 
-  /// Creates a key from its Base64 text; returns `nil` unless that is 32 bytes.
+  /// Creates a key from its Base64 text; returns `nil` unless that is 32 bytes, and as for bytes.
   public init?(base64Encoded text: String) {
     guard let bytes = Data(base64Encoded: text) else { return nil }
     self.init(bytes)

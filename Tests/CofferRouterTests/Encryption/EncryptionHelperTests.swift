@@ -33,6 +33,64 @@ import Testing
     }
   }
 
+  @Test("A value under a passphrase opens with it and its name only", arguments: EncryptionAlgorithm.allCases)
+  func passphrase(_ algorithm: EncryptionAlgorithm) async throws {
+    let helper = EncryptionHelper()
+    let right = PassphraseSource.provided { Data("correct horse\n".utf8) }
+    let wrong = PassphraseSource.provided { Data("correct house".utf8) }
+    let sealed = try await helper.encrypt(Self.secret, name: "token", passphrase: right, algorithm: algorithm)
+    #expect(sealed.count == Self.secret.count + 124 && sealed.range(of: Self.secret) == nil)
+    #expect(try await EncryptionHelper().decrypt(sealed, name: "token", passphrase: right) == Self.secret)
+    await expectError(.wrongPassphrase) { _ = try await helper.decrypt(sealed, name: "token", passphrase: wrong) }
+    await expectError(.damaged, "another name") {
+      _ = try await helper.decrypt(sealed, name: "tokem", passphrase: right)
+    }
+    await expectError(.damaged, "another name") {
+      _ = try await EncryptionHelper(label: "b").decrypt(sealed, name: "token", passphrase: right)
+    }
+    // A byte of each part: magic, format, derivation, rounds, salt, the id of the key, the ciphertext.
+    for (index, codes) in [
+      (0, [StorageError.Code.damaged]), (5, [.damaged, .newerFormat]), (6, [.newerFormat]), (8, [.unsupported]),
+      (11, [.wrongPassphrase]), (12, [.wrongPassphrase]), (44, [.damaged]), (76, [.wrongPassphrase]),
+      (sealed.count - 1, [.damaged]),
+    ] {
+      var changed = sealed
+      changed[index] ^= 1
+      let error = await #expect(throws: StorageError.self, "byte \(index)") {
+        _ = try await helper.decrypt(changed, name: "token", passphrase: right)
+      }
+      #expect(error.map { codes.contains($0.code) } == true, "byte \(index): \(String(describing: error))")
+    }
+    await expectError(.damaged) { _ = try await helper.decrypt(sealed.prefix(43), name: "token", passphrase: right) }
+  }
+
+  @Test("A value that demands too many rounds is refused before the passphrase is requested")
+  func rounds() async throws {
+    let never = PassphraseSource.provided {
+      Issue.record("asked")
+      return Data("correct horse".utf8)
+    }
+    let helper = EncryptionHelper()
+    for rounds in [[0, 0, 3, 231], [0xFF, 0xFF, 0xFF, 0xFF]] as [[UInt8]] {
+      let sealed = Data([0xFF]) + Data("CPBK".utf8) + Data([1, 1, 0] + rounds) + Data(count: 112)
+      await expectError(.unsupported) { _ = try await helper.decrypt(sealed, name: "token", passphrase: never) }
+    }
+  }
+
+  @Test("A value of one store does not open in another")
+  func labels() async throws {
+    let helper = { label in
+      EncryptionHelper(
+        configuration: configured { $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test") },
+        label: label)
+    }
+    let sealed = try await helper("journal").encrypt(Self.secret, name: "token", policy: .aes256)
+    #expect(try await helper("journal").decrypt(sealed, name: "token", policy: .aes256) == Self.secret)
+    for other in ["", "settings"] {
+      await expectError(.damaged) { _ = try await helper(other).decrypt(sealed, name: "token", policy: .aes256) }
+    }
+  }
+
   @Test("Each changed byte is noticed")
   func changes() async throws {
     let helper = helper()

@@ -4,9 +4,10 @@
 usage: pip install cryptography
        scripts/envelopes.py
 
-It writes the files of Tests/CofferCryptoTests/Golden and Tests/CofferTests/Golden, and the inputs of the fuzzer. They are committed and never change:
-tests open these envelopes for ever. The script is the second implementation of the format, and its salts are not
-random, so that it always writes the same bytes.
+It writes the files of Tests/CofferCryptoTests/Golden and Tests/CofferTests/Golden, a key ring with a label, as
+docs/formats/keyring.md describes it, in Tests/CofferEncryptionTests/Golden, and the inputs of the fuzzer. They are
+committed and never change: tests open these envelopes for ever. The script is the second implementation of the format,
+and its salts are not random, so that it always writes the same bytes.
 """
 import base64
 import hashlib
@@ -20,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "Tests/CofferCryptoTests/Golden"
 SECURE_STORAGE = ROOT / "Tests/CofferTests/Golden"
+KEY_RINGS = ROOT / "Tests/CofferEncryptionTests/Golden"
 CORPUS = ROOT / "Fuzz/Corpus/envelope"
 MAGIC = b"\xffCENV"
 ALGORITHMS = {1: AESGCM, 2: ChaCha20Poly1305}
@@ -120,6 +122,25 @@ def secure_storage():
     (SECURE_STORAGE / "secure-storage-1.json").write_text(json.dumps(sample, indent=1) + "\n")
 
 
+def key_ring():
+    """Writes the key ring of a store with a label."""
+    material, label = b"golden key material, 32 bytes or more", "sqlite:café.db".encode()
+    salt, key = bytes(range(64, 96)), bytes(range(32))
+    # HKDF-SHA-256: extraction with the salt, and one block of the expansion.
+    root = hmac.new(hmac.new(salt, material, hashlib.sha256).digest(), b"coffer root key\x01", hashlib.sha256).digest()
+    created = (1_800_000_000_000).to_bytes(8, "big")
+    body = bytes([1, 0, 0, 0]) + bytes(range(96, 128)) + (1).to_bytes(4, "big")
+    body += bytes([1]) + created + bytes(8) + bytes(8) + key
+    header = b"COFFRING" + bytes([1, 1, 0, 0]) + bytes(8) + salt + key_id(root) + bytes(range(128, 144))
+    header += (1).to_bytes(8, "big") + (len(body) + 28).to_bytes(4, "big")
+    assert len(header) == 112
+    nonce = hashlib.sha256(b"nonce").digest()[:12]
+    sealing = derived_key(root, b"key ring" + label)
+    record = header + nonce + AESGCM(sealing).encrypt(nonce, body, header + label)
+    record += hashlib.sha256(record).digest()
+    (KEY_RINGS / "format-1-labelled.keyring").write_bytes(record)
+
+
 def multiply(left, right):
     """The product in the field of GCM (NIST SP 800-38D, 6.3)."""
     product = 0
@@ -181,3 +202,4 @@ envelopes()
 two_keys()
 SECURE_STORAGE.mkdir(exist_ok=True)
 secure_storage()
+key_ring()

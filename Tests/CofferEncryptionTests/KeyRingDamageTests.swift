@@ -99,7 +99,7 @@ import Testing
         let opened = try KeyRing.open(changed, root: root)
         #expect(changed == record && opened.generation == 1)
       } catch let error as StorageError {
-        #expect([.damaged, .newerFormat, .wrongPassphrase].contains(error.code), "\(error)")
+        #expect([.damaged, .newerFormat, .wrongLabel, .wrongPassphrase].contains(error.code), "\(error)")
       }
     }
     // The body is authenticated, but a defect in its encoder must not crash the decoder.

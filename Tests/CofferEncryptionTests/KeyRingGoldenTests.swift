@@ -17,6 +17,7 @@ import Testing
     let phase: KeyRing.Phase
     var coverage = KeyRing.Coverage.all
     var tracksValues = false
+    var label = ""
 
     static let all = [
       Sample(
@@ -33,6 +34,10 @@ import Testing
       Sample(
         name: "tracked", secret: "golden key material, 32 bytes or more",
         settings: EncryptionSettings(hidesNames: true), states: [.primary], phase: .complete, tracksValues: true),
+      // Written by scripts/envelopes.py.
+      Sample(
+        name: "labelled", secret: "golden key material, 32 bytes or more", settings: EncryptionSettings(),
+        states: [.primary], phase: .complete, label: "sqlite:café.db"),
     ]
 
     var file: URL { KeyRingGoldenTests.folder.appendingPathComponent("format-1-\(name).keyring") }
@@ -40,12 +45,13 @@ import Testing
 
   private static let created = Date(timeIntervalSince1970: 1_800_000_000)
 
-  @Test(arguments: [0, 1, 2, 3]) func opens(_ index: Int) throws {
+  @Test(arguments: Sample.all.indices) func opens(_ index: Int) throws {
     let sample = Sample.all[index]
     let record = try Data(contentsOf: sample.file)
     let header = try KeyRingHeader(of: record)
     let root = try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), header.derivation)
-    let ring = try KeyRing.open(record, root: root)
+    let ring = try KeyRing.open(record, root: root, label: sample.label)
+    #expect(throws: StorageError.self) { try KeyRing.open(record, root: root, label: sample.label + "x") }
     #expect(ring.coverage == sample.coverage && header.coverage == sample.coverage)
     #expect(ring.tracksValues == sample.tracksValues)
     #expect(ring.settings == sample.settings && ring.phase == sample.phase && ring.generation == 1)
@@ -59,7 +65,7 @@ import Testing
 
   /// Writes the files of a new format: run it once by hand, when the format changes.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil)) func make() throws {
-    for sample in Sample.all where !FileManager.default.fileExists(atPath: sample.file.path) {
+    for sample in Sample.all where sample.label.isEmpty && !FileManager.default.fileExists(atPath: sample.file.path) {
       var ring = try KeyRing.create(settings: sample.settings, coverage: sample.coverage, now: Self.created)
       for index in sample.states.indices.dropFirst() {
         ring.addUses(UInt64(index), of: try ring.addPrimary(now: Self.created + Double(index)))

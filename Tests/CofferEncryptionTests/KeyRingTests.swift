@@ -84,7 +84,7 @@ import Testing
       changed[index] ^= 1
       changed += sha256(changed)
       let found = try code { _ = try KeyRing.open(changed, root: root) }
-      #expect([.damaged, .wrongPassphrase, .newerFormat].contains(found), "byte \(index): \(found)")
+      #expect([.damaged, .wrongLabel, .wrongPassphrase, .newerFormat].contains(found), "byte \(index): \(found)")
     }
   }
 

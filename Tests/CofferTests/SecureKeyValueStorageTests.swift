@@ -74,6 +74,12 @@ import Testing
       try await other.store([1], for: "name of 1")
     }
     #expect(try await mine.retrieve(for: "name of 1") == Bytes("value of 1".utf8))
+    let labelled = try SecureKeyValueStorage(
+      engine: engine, masterKey: #require(MasterKey(Data(1..<33))), context: context(), label: "journal")
+    await #expect(throws: Failure.valueDoesNotExist) { _ = try await labelled.retrieve(for: "name of 1") }
+    try await labelled.store([2], for: "name of 1")
+    #expect(try await labelled.retrieve(for: "name of 1") == [2])
+    #expect(try await mine.retrieve(for: "name of 1") == Bytes("value of 1".utf8))
     let padded = try storage(engine, "paddings", pads: true)
     try await padded.store([1], for: "a")
     try await padded.store(Bytes(repeating: 1, count: 60), for: "b")

@@ -53,9 +53,10 @@ public struct MasterKey: Sendable {
     key.material.withUnsafeBytes { Data($0).base64EncodedString() }
   }
 
-  /// Derives the key of a context.
-  func key(for context: Context) throws -> DataKey {
-    try key.derivedKey(for: DataKey.Purpose("secure key-value storage"), context: context.bytes)
+  /// Derives the key of a context in the store with a label.
+  func key(for context: Context, label: String) throws -> DataKey {
+    try key.derivedKey(
+      for: DataKey.Purpose("secure key-value storage"), context: context.bytes + Data(label.utf8))
   }
 }
 

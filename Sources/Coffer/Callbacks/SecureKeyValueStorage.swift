@@ -11,8 +11,9 @@ import Foundation
 /// ```
 ///
 /// Any engine will do, also one of a server that must not be trusted with the content. The same name in another
-/// context, or with another master key, is stored under an unrelated hash. A value is bound to its name: one that the
-/// store returns for another name does not open. Names are any text. `docs/formats/envelope.md` describes both.
+/// context, under another label, or with another master key, is stored under an unrelated hash. A value is bound to its
+/// name: one that the store returns for another name does not open. Names are any text. `docs/formats/envelope.md`
+/// describes both.
 ///
 /// It protects names and values, and nothing else: the store sees how many values there are, their sizes (rounded with
 /// `padsValues`) and when they change, and it can remove values or return older ones. There is no listing, and the key
@@ -53,16 +54,18 @@ public final class SecureKeyValueStorage: KeyValueStorage, Sendable {
   ///   - engine: the engine that stores hashes and envelopes.
   ///   - masterKey: the key from which all others are derived.
   ///   - context: the use of the key.
+  ///   - label: the name of the store, from which all keys are derived, too; empty by default. Of several stores with
+  ///     one master key and context, none can be put in place of another if each has a label of its own.
   ///   - padsValues: whether values are padded, so that their stored sizes reveal less about them.
   ///   - queue: the queue on which completions are called; by default a serial queue of this storage.
   /// - Throws: `StorageError` if no key can be derived, as without memory.
   public init(
-    engine: any StorageEngine, masterKey: MasterKey, context: Context, padsValues: Bool = false,
+    engine: any StorageEngine, masterKey: MasterKey, context: Context, label: String = "", padsValues: Bool = false,
     queue: DispatchQueue = DispatchQueue(label: "coffer.callbacks")
   ) throws {
     storage = EngineKeyValueStorage(engine: engine, queue: queue)
     self.padsValues = padsValues
-    let key = try masterKey.key(for: context)
+    let key = try masterKey.key(for: context, label: label)
     names = try key.derivedKey(for: DataKey.Purpose("opaque names"))
     values = try key.derivedKey(for: DataKey.Purpose("values"))
     identity = try Self.hash("identity", key).prefix(16)

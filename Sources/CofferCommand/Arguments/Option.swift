@@ -15,6 +15,8 @@ enum Option: String, ProgramOption {
   case html, all
   case readOnly = "read-only"
   case ignoreForeign = "ignore-foreign"
+  case label
+  case toLabel = "to-label"
   case keyFile = "key-file"
   case keyDescriptor = "key-fd"
   case keyItem = "key-item"
@@ -43,12 +45,12 @@ enum Option: String, ProgramOption {
   case write
   case store, json, help, version
 
-  /// The options that supply the key or the passphrase of a store.
-  static let ofKey: [Option] = [.keyFile, .keyDescriptor, .keyItem, .passphraseFile, .passphraseDescriptor]
+  /// The options that supply the key or the passphrase of a store, and its label.
+  static let ofKey: [Option] = [.keyFile, .keyDescriptor, .keyItem, .passphraseFile, .passphraseDescriptor, .label]
 
-  /// The options that supply a second key: the new one of a store, or that of the store TO.
+  /// The options that supply a second key and label: the new ones of a store, or those of the store TO.
   static let ofSecondKey: [Option] = [
-    .toKeyFile, .toKeyDescriptor, .toKeyItem, .toPassphraseFile, .toPassphraseDescriptor,
+    .toKeyFile, .toKeyDescriptor, .toKeyItem, .toPassphraseFile, .toPassphraseDescriptor, .toLabel,
   ]
 
   /// The options that determine the manner of encryption of a new key ring.
@@ -77,6 +79,7 @@ enum Option: String, ProgramOption {
     case .file, .html, .store, .passphraseFile, .keyFile, .toPassphraseFile, .toKeyFile, .anchorFile:
       OptionValue(name: "PATH", completion: .files)
     case .keyItem, .toKeyItem: OptionValue(name: "SERVICE", completion: .nothing)
+    case .label, .toLabel: OptionValue(name: "TEXT", completion: .nothing)
     case .cipher: OptionValue(name: "CIPHER", completion: .words(CipherName.allCases.map(\.rawValue)))
     case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
     case .expires: OptionValue(name: "WHEN", completion: .nothing)
@@ -120,6 +123,8 @@ enum Option: String, ProgramOption {
     case .html: "also write the report as an HTML page"
     case .readOnly: "change nothing in the store, not even by recovery"
     case .ignoreForeign: "use files and preferences of other programs as is"
+    case .label: "the label that the encrypted store was given"
+    case .toLabel: "the new label, or that of TO: as --label"
     case .keyFile: "read the key of an encrypted store from PATH"
     case .keyDescriptor: "read that key from an open descriptor"
     case .keyItem: "use the key of SERVICE[@GROUP] in the keyring"

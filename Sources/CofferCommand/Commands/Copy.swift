@@ -28,7 +28,8 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
           || sources.areLeft(
             usesMaterial: ring?.needsPassphrase == false,
             usesPassphrase: ring?.needsPassphrase ?? locations[0].mayBeSealed)
-        let targetSources = second.areNamed ? second : sources
+        var targetSources = second.areNamed ? second : sources
+        targetSources.label = second.label
         let target = try await openStore(
           at: locations[1], targetSources, creating: true, for: .target, requiringRing: isKeyForTarget,
           settings: settings ?? EncryptionSettings())

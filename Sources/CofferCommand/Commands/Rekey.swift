@@ -14,11 +14,11 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
       try await base.refuseLostRing()
       throw isNotEncrypted(base.description)
     }
-    let store = try KeyRingStore(base)
+    let store = try KeyRingStore(base, labels: sources.labels(of: base.description))
     let open = try await store.open(
       with: sources.source(for: ring, of: base.description), settings: EncryptionSettings(), ifMissing: .refuse)
     let source = try new.source(for: nil, of: base.description)
-    let changed = try await store.reseal(open, with: source)
+    let changed = try await store.reseal(open, with: source, label: new.label)
     // Free pages and the log have the ring under the old key.
     let isScrubbed = (try? await base.scrubFiles(upTo: EncryptedEngine.scrubbedSize)) ?? false
     let isPassphrase = try await StoredKeyRingFacts(base)?.needsPassphrase == true

@@ -98,7 +98,8 @@ private final class Verifier {
 
   var status: ExitStatus {
     if isInterrupted { return .interrupted }
-    let isGood = damaged.isEmpty && unreadable.isEmpty && failure == nil && files.isEmpty && integrity?.isWhole ?? true
+    let isGood =
+      damaged.isEmpty && unreadable.isEmpty && failure == nil && files.isEmpty && integrity?.isWhole ?? true
       && !acceptsPlain
     return isGood ? .ok : .failure
   }
@@ -179,7 +180,9 @@ private final class Verifier {
     if unreadable.contains(where: { $0.error.code == .keyUnavailable }) { findings.append("the key ring is lost") }
     if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
     if failure != nil { findings.append("the rest could not be read") }
-    if let phase, acceptsPlain { findings.append("its \(phase == .decrypting ? "decryption" : "encryption") is unfinished") }
+    if let phase, acceptsPlain {
+      findings.append("its \(phase == .decrypting ? "decryption" : "encryption") is unfinished")
+    }
     if !files.isEmpty { findings.append("files of the store are damaged") }
     if integrity?.loss != nil { findings.append("commits are lost") }
     if integrity?.rowsAreComplete == false { findings.append("values are missing") }

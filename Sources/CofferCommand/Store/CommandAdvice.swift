@@ -3,6 +3,7 @@ import Coffer
 extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.
   private static let commands: [(swift: String, command: String)] = [
+    ("(EncryptionConfiguration.label)", "(--label TEXT; a router's is SCHEME:NAME by default, such as sqlite:app.db)"),
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
     ("with EncryptedEngine.decrypt", "with 'coffer decrypt STORE'"),
     (

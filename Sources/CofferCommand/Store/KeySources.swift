@@ -14,20 +14,22 @@ struct KeySources: Sendable {
 
   /// The options that name sources.
   struct Options: Sendable {
-    let keyFile, keyDescriptor, keyItem, passphraseFile, passphraseDescriptor: Option
+    let keyFile, keyDescriptor, keyItem, passphraseFile, passphraseDescriptor, label: Option
 
     static let first = Options(
       keyFile: .keyFile, keyDescriptor: .keyDescriptor, keyItem: .keyItem, passphraseFile: .passphraseFile,
-      passphraseDescriptor: .passphraseDescriptor)
+      passphraseDescriptor: .passphraseDescriptor, label: .label)
     static let second = Options(
       keyFile: .toKeyFile, keyDescriptor: .toKeyDescriptor, keyItem: .toKeyItem, passphraseFile: .toPassphraseFile,
-      passphraseDescriptor: .toPassphraseDescriptor)
+      passphraseDescriptor: .toPassphraseDescriptor, label: .toLabel)
 
     var ofMaterial: [Option] { [keyFile, keyDescriptor, keyItem] }
     var all: [Option] { ofMaterial + [passphraseFile, passphraseDescriptor] }
   }
 
   private(set) var passphrases: Passphrases
+  /// The label that an option states.
+  var label: String?
 
   /// Lets the store be opened to be taken over in its own directory.
   mutating func takeOverInPlace() { passphrases.foreignData = .takeOver }
@@ -55,6 +57,7 @@ struct KeySources: Sendable {
     }
     try invocation.refuseSharedDescriptors()
     self.options = options
+    label = invocation.options[options.label]
     isForSeveralStores = forSeveralStores
     passphrases = try Passphrases(
       invocation, file: options.passphraseFile, descriptor: options.passphraseDescriptor)
@@ -69,6 +72,11 @@ struct KeySources: Sendable {
       material = try invocation.options[options.keyItem].map { try .item($0, options.keyItem, invocation.command) }
     }
   }
+
+  /// Returns the labels under which a store may open; a new one receives the first.
+  ///
+  /// Without the option, these are none, and the one that a router gives to the store by default.
+  func labels(of store: String) -> [String] { label.map { [$0] } ?? ["", standardLabel(of: store)] }
 
   /// Whether an option names a source.
   var areNamed: Bool { material != nil || passphrases.areNamed }
@@ -154,7 +162,7 @@ struct KeySources: Sendable {
     _ stored: StoredKeyRingFacts, of engine: any StorageEngine, with source: RootKeySource? = nil
   ) async throws -> KeyRing {
     let source = try source ?? self.source(for: stored, of: engine.description)
-    return try await KeyRingStore(ReadOnlyEngine(engine)).open(
+    return try await KeyRingStore(ReadOnlyEngine(engine), labels: labels(of: engine.description)).open(
       with: source, settings: EncryptionSettings(), ifMissing: .refuse
     ).ring
   }

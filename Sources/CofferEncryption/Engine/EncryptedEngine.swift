@@ -65,11 +65,12 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the key that seals the key ring of the store.
   ///   - configuration: the options. The settings are those of a new key ring; an existing one has its own.
-  /// - Throws: `wrongPassphrase` for another key; `keyUnavailable` for a store with values and no key ring, so that
-  ///   values whose key ring was lost are not taken for plain ones; `encryptionUnfinished` for one whose encryption or
-  ///   decryption is not finished, unless ``EncryptionConfiguration/acceptsUnfinished`` is set; `damaged` or `newerFormat` for the key ring;
-  ///   `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted, if
-  ///   the configuration declares none; `rolledBack` for an older copy of the store, and `notFound`, `damaged` or
+  /// - Throws: `wrongPassphrase` for another key; `wrongLabel` for a store with another label; `keyUnavailable` for a
+  ///   store with values and no key ring, so that values whose key ring was lost are not taken for plain ones;
+  ///   `encryptionUnfinished` for one whose encryption or decryption is not finished, unless
+  ///   ``EncryptionConfiguration/acceptsUnfinished`` is set; `damaged` or `newerFormat` for the key ring; `unsupported`
+  ///   for a base that cannot be encrypted, and for a store of which only declared keys are encrypted, if the
+  ///   configuration declares none; `rolledBack` for an older copy of the store, and `notFound`, `damaged` or
   ///   `unavailable` for its anchor (``EncryptionConfiguration/freshness``); the errors of the source. The store is
   ///   unchanged then.
   public static func open(
@@ -140,7 +141,8 @@ public final class EncryptedEngine: EngineDecorator {
     // Read before the store, which only grows newer.
     let anchored = try await reader?.bytes()
     if let reader, let anchored, !accepts { try await FreshnessGuard.requireRing(base, anchored, reader) }
-    let (store, position) = (try KeyRingStore(base), base.latestPosition)
+    let labels = [configuration.label] + configuration.otherLabels
+    let (store, position) = (try KeyRingStore(base, labels: labels), base.latestPosition)
     var open = try await ring(store)
     if let change {
       if let reader, !accepts {

@@ -18,6 +18,15 @@ public struct EncryptionConfiguration: Sendable {
   /// How the store notices that an older copy of it was put back; `nil`, the default, if it does not.
   public var freshness: FreshnessSettings?
 
+  /// The label of the store, to which its key ring is bound; empty by default.
+  ///
+  /// A store does not open under another label (`wrongLabel`). So of several stores with one root key none can be put
+  /// in place of another, if each has a label of its own: a name that it keeps wherever it is, such as `journal`. A
+  /// backup has the label of its store. The label is not stored: to open the store, it has to be known.
+  public var label = ""
+  /// Further labels under which a store opens that has them.
+  package var otherLabels: [String] = []
+
   /// Whether a store opens whose encryption or decryption was begun and is not finished; `false` by default, and then
   /// opening it throws `encryptionUnfinished`, and so does a handle that is open meanwhile.
   ///
@@ -50,6 +59,12 @@ public struct EncryptionConfiguration: Sendable {
   ) {
     self.settings = settings
     self.isEncrypted = isEncrypted
+  }
+
+  /// Sets the labels under which a store opens; a new one receives the first.
+  package mutating func setLabels(_ labels: [String]) {
+    label = labels.first ?? ""
+    otherLabels = Array(labels.dropFirst())
   }
 
   /// Which values of a new store are encrypted.

@@ -5,6 +5,9 @@ extension StorageError.Code {
   /// A value is stored in plain where only encrypted ones are accepted. It is intact, and stays as it is.
   public static let notEncrypted = Self("notEncrypted")
 
+  /// The key opens the store, whose key ring was created under another label: it is another store, or it was forged.
+  public static let wrongLabel = Self("wrongLabel")
+
   /// The encryption or decryption of a store was begun and is not finished, or somebody has put back the key ring of
   /// such a time. The store is not used, since plain values would be accepted in it.
   public static let encryptionUnfinished = Self("encryptionUnfinished")

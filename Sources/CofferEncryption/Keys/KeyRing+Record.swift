@@ -9,22 +9,24 @@ extension KeyRing {
   /// Returns the record of this ring for a store: the plain header, the body sealed under the root key, and a checksum.
   ///
   /// The record has the next generation; ``KeyRingStore`` replaces this ring with one of that generation.
-  package func sealed(under root: RootKey) throws -> Data {
+  /// - Parameter label: the label of the store, to which the record is bound and which it does not contain.
+  package func sealed(under root: RootKey, label: String = "") throws -> Data {
     let body = try encodedBody()
     let header = KeyRingHeader(
       root, coverage: coverage, storeID: storeID, generation: nextGeneration, bodyCount: body.count + AEAD.overhead)
     let plain = header.bytes
-    let cipher = try root.cipher()
-    let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
+    let cipher = try root.cipher(label)
+    let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain + Data(label.utf8)) }
     return plain + sealed + KeyRingHeader.checksum(plain + sealed)
   }
 
   /// The generation of the record that is written next.
   var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 
-  /// Opens a record.
-  /// - Throws: `wrongPassphrase` if it is intact and was sealed under another root key; `damaged`; `newerFormat`.
-  package static func open(_ record: Data, root: RootKey) throws -> KeyRing {
+  /// Opens a record of the store with a label.
+  /// - Throws: `wrongPassphrase` if it is intact and was sealed under another root key; `wrongLabel` if it is that of a
+  ///   store with another label, or was forged; `damaged`; `newerFormat`.
+  package static func open(_ record: Data, root: RootKey, label: String = "") throws -> KeyRing {
     let record = Data(record)
     let header = try KeyRingHeader(of: record)
     // The salt and the cost in the header can differ from those that the key was derived with only if the ring was
@@ -32,11 +34,20 @@ extension KeyRing {
     guard header.rootCheck == root.check, header.derivation == root.derivation else { throw Self.wrongRoot }
     let sealed = record[KeyRingHeader.count..<(KeyRingHeader.count + header.bodyCount)]
     do {
-      let body = try root.cipher().openSecret(Data(sealed), authenticating: record.prefix(KeyRingHeader.count))
+      let body = try root.cipher(label).openSecret(
+        Data(sealed), authenticating: record.prefix(KeyRingHeader.count) + Data(label.utf8))
       return try KeyRing(body, header)
     } catch is AuthenticationFailure {
-      throw KeyRingHeader.damaged
+      throw Self.wrongLabel
     }
+  }
+
+  private static var wrongLabel: StorageError {
+    StorageError(
+      .wrongLabel, "The key ring is that of a store with another label, or it was forged.",
+      advice: "Give the label that the store was created with (EncryptionConfiguration.label). If you do not know of "
+        + "another one, somebody has put another store in place of this one: restore it from a backup. No value was "
+        + "read or changed.")
   }
 
   private static var wrongRoot: StorageError {

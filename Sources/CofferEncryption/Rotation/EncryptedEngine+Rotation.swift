@@ -153,9 +153,9 @@ extension EncryptedEngine {
   /// Stores every value in plain, and then removes the key ring: the engine behind this one is an ordinary one
   /// afterwards, and this one can no longer be used.
   ///
-  /// New values of this engine are stored in plain from the beginning; other handles throw `encryptionUnfinished`, unless
-  /// they accept that (``EncryptionConfiguration/acceptsUnfinished``). The same setting opens the store to continue after
-  /// the process ended before. The other promises are those of ``rotate(prefix:from:)``.
+  /// New values of this engine are stored in plain from the beginning; other handles throw `encryptionUnfinished`,
+  /// unless they accept that (``EncryptionConfiguration/acceptsUnfinished``). The same setting opens the store to
+  /// continue what an earlier process has begun. The other promises are those of ``rotate(prefix:from:)``.
   /// - Throws: `readOnly`; `unsupported` for a store without listings, and for one that has an anchor and was opened
   ///   without it (``EncryptionConfiguration/freshness``): the anchor would refuse the plain store.
   public func decrypt(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {

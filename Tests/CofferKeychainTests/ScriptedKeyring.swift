@@ -87,6 +87,7 @@
               objects.append(self)
               items[self.path] = self
               self.properties, self.secret = properties, secret
+              if asks: self.properties["Attributes"].update({"Uuid": str(len(objects)), "Path": "/x"})
               dbus.service.Object.__init__(self, bus, self.path)
           @dbus.service.method(I, out_signature="o")
           def Delete(self):
@@ -101,7 +102,9 @@
               log.write("GetAll\\n")
               return dict(self.properties, Locked=dbus.Boolean(False), Created=dbus.UInt64(1), Modified=dbus.UInt64(1))
           @dbus.service.method(PROPERTIES, in_signature="ssv")
-          def Set(self, interface, name, value): self.properties[name] = value
+          def Set(self, interface, name, value):
+              if "Uuid" in value: raise dbus.DBusException(name="org.freedesktop.DBus.Error.InvalidArgs")
+              self.properties[name] = value
 
       class Claimed(dbus.service.FallbackObject):
           @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}", path_keyword="path")

@@ -1,6 +1,7 @@
 #if SecretService && os(Linux)
   import CofferCore
   import CofferProcessTesting
+  import CofferSlots
   import CofferTestSupport
   import CofferTestTraits
   import Foundation
@@ -31,6 +32,24 @@
       #expect(try client.delete(path))
       #expect(try client.search(attributes("a")) == [])
       #expect(keyring.calls.count { $0 == "Prompt" } == 2 && !keyring.calls.contains("Dismiss"))
+    }
+
+    @Test("A store writes, reads and removes secrets in such a keyring, which adds attributes of its own")
+    func store() async throws {
+      let fixture = try KeyringFixture(password: nil)
+      let keyring = try ScriptedKeyring("prompts", on: fixture.keyring)
+      let engine = try await fixture.open {
+        $0.allowsPlainSession = true
+        $0.timeout = .seconds(20)
+      }
+      try await put("token", "first", into: engine)
+      try await put("token", "second", into: engine)
+      #expect(try await text("token", in: engine) == "second")
+      #expect(try await values(engine) == ["token": "second"])
+      try await engine.commit(WriteBatch([.delete(StoreKey("token"))]), from: StoreOrigin())
+      #expect(try await values(engine) == [:])
+      try await engine.close()
+      #expect(!keyring.calls.contains("Dismiss"))
     }
 
     @Test("A prompt that waits for the user is dismissed in time, and the error says how to allow it")

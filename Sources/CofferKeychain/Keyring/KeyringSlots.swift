@@ -19,6 +19,9 @@ import CofferLocks
       static let accessibility = "accessibility"
       static let version = "coffer-version"
       static let slot = "coffer-slot"
+
+      /// The attributes that an item keeps when it is published or retained.
+      static let kept = [schema, service, accessGroup, accessibility, version]
     }
 
     /// The value of the attribute `coffer-slot` of an item that is not the value of a key.
@@ -313,7 +316,8 @@ import CofferLocks
       guard let item = try item(in: source), let id = Self.version(of: item) else {
         throw StorageError(.notFound, "There is nothing to move: the keyring has no such item.")
       }
-      var attributes = item.attributes.filter { $0.name != Attribute.slot && $0.name != Attribute.account }
+      // KeePassXC adds attributes of its own, and refuses to have them set.
+      var attributes = item.attributes.filter { Attribute.kept.contains($0.name) }
       switch target {
       case .value(let key):
         // Delete the old items first: until the new one has the key, readers find it in its staged slot.

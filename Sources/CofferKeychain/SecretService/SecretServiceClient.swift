@@ -7,10 +7,10 @@ import CofferLocks
 
   /// A client of the freedesktop Secret Service: the desktop's keyring.
   ///
-  /// It uses the default collection by default, and never waits longer than its timeout for all replies of an operation.
-  /// It prompts the user only if that is allowed. After
-  /// a restart of the bus or the keyring the next call connects again. Calls block and may be made from any number of
-  /// threads at once. A locked collection is an error and is never reported as absence.
+  /// It uses the default collection by default, prompts the user only if that is allowed, and never waits longer than
+  /// its timeout for all replies of an operation. After a restart of the bus or the keyring the next call connects
+  /// again. Calls block and may be made from any number of threads at once. A locked collection is an error and is
+  /// never reported as absence.
   package final class SecretServiceClient: Sendable {
     private let address: String?
     private let timeout: Duration

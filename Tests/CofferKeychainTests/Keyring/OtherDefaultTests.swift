@@ -43,8 +43,7 @@
       #expect(theirs.parent == other)
       let again = try await fixture.open()
       #expect(try await values(again) == ["key": "kept", "more": "1"])
-      let collections = try Set(fixture.stranger.search([KeyringAttribute("service", service)], in: first).map(\.parent))
-      #expect(collections == [first])
+      #expect(try fixture.stranger.search([KeyringAttribute("service", service)], in: first).count == 2)
       // A locked one may have values, and says where they are.
       try fixture.keyring.lock()
       #expect(try #require(await former()) == ("Login", true))

@@ -104,7 +104,8 @@
           @dbus.service.method(PROPERTIES, in_signature="ssv")
           def Set(self, interface, name, value):
               if "Uuid" in value: raise dbus.DBusException(name="org.freedesktop.DBus.Error.InvalidArgs")
-              self.properties[name] = value
+              if asks: self.properties[name].update(value)
+              else: self.properties[name] = value
 
       class Claimed(dbus.service.FallbackObject):
           @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}", path_keyword="path")

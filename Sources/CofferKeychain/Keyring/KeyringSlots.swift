@@ -149,7 +149,7 @@ import CofferLocks
     /// Returns the items of a key: one, except during its replacement or after other programs added some.
     private func items(of key: StoreKey) throws -> [KeyringItem] {
       let account = KeyringAttribute(Attribute.account, KeyringAccount(key).text)
-      let items = try items(with: [account]).filter { $0.text(of: Attribute.slot) == nil }
+      let items = try items(with: [account]).filter { Self.slot(of: $0) == nil }
       note(items)
       return items
     }
@@ -181,10 +181,15 @@ import CofferLocks
       }
     }
 
+    /// The text of `coffer-slot`, which is empty where a keyring removes no attributes from a published item.
+    private static func slot(of item: KeyringItem) -> String? {
+      item.text(of: Attribute.slot).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
     private func note(_ items: [KeyringItem]) {
       seen.withLock { seen in
         for item in items {
-          if item.text(of: Attribute.slot) == nil, let account = item.text(of: Attribute.account) {
+          if Self.slot(of: item) == nil, let account = item.text(of: Attribute.account) {
             seen[item.path] = KeyringAccount.key(of: account)
           }
         }
@@ -229,7 +234,7 @@ import CofferLocks
       let items = try allItems()
       note(items)
       return items.compactMap { item in
-        guard let slot = item.text(of: Attribute.slot) else {
+        guard let slot = Self.slot(of: item) else {
           return item.text(of: Attribute.account).flatMap(KeyringAccount.key).map { .value($0) }
         }
         guard let id = Self.version(of: item) else { return nil }
@@ -248,7 +253,7 @@ import CofferLocks
     }
 
     func stamps() throws -> [StoreKey: SlotPresence]? {
-      let items = try allItems().filter { $0.text(of: Attribute.slot) == nil }
+      let items = try allItems().filter { Self.slot(of: $0) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
       var stamps: [StoreKey: SlotPresence] = [:]
       for case (let key?, let items) in byKey {
@@ -327,7 +332,16 @@ import CofferLocks
       case .retained: attributes.append(KeyringAttribute(Attribute.slot, Waiting.retained.rawValue))
       case .quarantined: attributes.append(KeyringAttribute(Attribute.slot, Waiting.quarantined.rawValue))
       }
-      guard try client.setAttributes(item.path, attributes), let moved = try client.items([item.path]).first else {
+      func set() throws -> KeyringItem? {
+        try client.setAttributes(item.path, attributes) ? client.items([item.path]).first : nil
+      }
+      var found = try set()
+      if case .value = target, let item = found, Self.slot(of: item) != nil {
+        // KeePassXC keeps an attribute that is left out.
+        attributes.append(KeyringAttribute(Attribute.slot, ""))
+        found = try set()
+      }
+      guard let moved = found else {
         throw StorageError(.notFound, "Another program has removed the item \(id) from the keyring.")
       }
       note([moved])

@@ -392,12 +392,4 @@ import CofferLocks
       if let present, present != before { heard(.changed(present)) }
     }
   }
-
-  extension Array where Element: Hashable {
-    /// The distinct elements in the order of their first appearance.
-    fileprivate var uniqued: [Element] {
-      var seen: Set<Element> = []
-      return filter { seen.insert($0).inserted }
-    }
-  }
 #endif

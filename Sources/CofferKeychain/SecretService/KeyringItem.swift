@@ -83,3 +83,11 @@ extension KeyringSecret: CustomStringConvertible, CustomDebugStringConvertible, 
   package var debugDescription: String { description }
   package var customMirror: Mirror { Mirror(self, children: [(label: "path", value: path as Any)]) }
 }
+
+extension Array where Element: Hashable {
+  /// The distinct elements in the order of their first appearance.
+  var uniqued: [Element] {
+    var seen: Set<Element> = []
+    return filter { seen.insert($0).inserted }
+  }
+}

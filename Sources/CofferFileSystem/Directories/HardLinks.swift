@@ -17,7 +17,7 @@ package enum HardLinks {
     if count > 1 { throw error(path, count, consequence, location) }
   }
 
-  /// Throws `unsupported` if the file of all values of a store has several names: a commit replaces it under one of them.
+  /// Throws `unsupported` if the one file of a store has several names: a commit replaces it under one of them.
   package static func refuseReplaced(_ path: String, location: String = "") throws(StorageError) {
     try refuse(
       path, because: "a commit would replace it under this name, and the others would keep the old values",

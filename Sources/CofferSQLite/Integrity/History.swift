@@ -77,8 +77,8 @@ struct History {
   }
 
   /// Whether the words of the wake-up file belong to this history. The journal may contain commits that a writer did
-  /// not announce. A database that was changed since the store was closed may be an older one, put back with its wake-up
-  /// file.
+  /// not announce. A database that was changed since the store was closed may be an older one, put back with its
+  /// wake-up file.
   private func continues(_ words: WakeWords, _ file: UInt64, _ changedAt: UInt64?) -> Bool {
     guard words.store == store, words.epoch == epoch, words.file == file, let announced = words.announced else {
       return false

@@ -320,8 +320,8 @@ extension StorageError {
 }
 
 extension StoreFile {
-  /// When the database file was changed last, in nanoseconds, including its owner, mode and names; `nil` if it cannot be
-  /// looked up.
+  /// When the database file was changed last, in nanoseconds, including its owner, mode and names; `nil` if it cannot
+  /// be looked up.
   var changedAt: UInt64? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

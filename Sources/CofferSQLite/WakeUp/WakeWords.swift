@@ -15,8 +15,8 @@ package struct WakeWords: Hashable {
   var file: UInt64
   /// The change counter of the database header when the last process closed the store; `nil` while it is open.
   var closedAt: UInt32?
-  /// When the database had been changed last, in nanoseconds, at that moment; zero if unknown. Whoever puts back older
-  /// files changes it, even if they agree with each other.
+  /// When the database had been changed last, in nanoseconds, at that moment; zero if unknown. Putting
+  /// back older files changes it, even if they agree with each other.
   var changedAt: UInt64
 
   static let size = 128

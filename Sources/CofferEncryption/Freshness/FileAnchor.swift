@@ -81,7 +81,7 @@ public struct FileAnchor: FreshnessAnchor, Hashable {
 
   /// Locks a file until its descriptor is closed, which the kernel does when the process ends.
   private func lock(_ path: String) throws -> Int32 {
-    let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let file = FileCreation.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, location: description) }
     let deadline = ProcessInfo.processInfo.systemUptime + Self.patience
     while flock(file, LOCK_EX | LOCK_NB) != 0 {

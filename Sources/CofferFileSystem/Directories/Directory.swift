@@ -54,11 +54,10 @@ package final class Directory: Sendable {
   /// - Parameter mayMake: `false` to create nothing; a missing directory is then represented as one without files.
   package func directory(_ name: String, mayMake: Bool = true) throws -> Directory {
     if mayMake {
-      let code = OpenDirectory.makeOne(name, in: descriptor)
-      if code == 0 {
+      if FileCreation.makeDirectory(name, in: descriptor) == 0 {
         try sync()
-      } else if code != EEXIST {
-        throw failure("mkdir", name, code)
+      } else if errno != EEXIST {
+        throw failure("mkdir", name)
       }
     }
     let child = isMissing ? -1 : openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
@@ -251,7 +250,7 @@ package final class Directory: Sendable {
   /// Reserves disk space for a file of `count` bytes that will be written under this name.
   /// - Throws: `diskFull`; the file is removed then.
   package func reserve(_ name: String, count: Int) throws {
-    let file = openat(descriptor, name, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let file = FileCreation.open(name, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     let code = allocate(file, count)
@@ -290,8 +289,7 @@ package final class Directory: Sendable {
 
   /// - Parameter flags: `O_TRUNC` or `O_EXCL`; without either, the space of an existing file is reused.
   private func write(_ data: Data, to name: String, isSynced: Bool, flags: Int32 = O_TRUNC) throws -> FileStamp {
-    let flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | flags
-    let file = openat(descriptor, name, flags, 0o600)
+    let file = FileCreation.open(name, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {

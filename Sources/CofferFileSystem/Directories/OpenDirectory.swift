@@ -29,25 +29,12 @@ package struct OpenDirectory: ~Copyable {
     try makeWithParents(path)
   }
 
-  /// Creates one directory that its owner can use, whatever the umask is, and nobody else.
-  /// - Parameter parent: the descriptor of the directory that a relative path begins at.
-  /// - Returns: The `errno` of a failure, or 0.
-  package static func makeOne(_ path: String, in parent: Int32 = AT_FDCWD) -> Int32 {
-    guard mkdirat(parent, path, 0o700) == 0 else { return errno }
-    var status = stat()
-    guard fstatat(parent, path, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return errno }
-    // The umask only takes bits away. Inherited ones, such as the group of the parent, stay.
-    let mode = status.st_mode & 0o7777 | 0o700
-    guard status.st_mode & 0o700 != 0o700 else { return 0 }
-    return fchmodat(parent, path, mode, 0) == 0 ? 0 : errno
-  }
-
   private static func makeWithParents(_ path: String) throws(StorageError) {
-    var failure = makeOne(path)
+    var failure = FileCreation.makeDirectory(path) == 0 ? 0 : errno
     let parent = PathParts(path).parent
     if failure == ENOENT, parent != path {
       try makeWithParents(parent)
-      failure = makeOne(path)
+      failure = FileCreation.makeDirectory(path) == 0 ? 0 : errno
     }
     if failure == 0 { return try sync(parent) }
     // For an existing root directory, some systems report that it is busy or read-only.
@@ -133,8 +120,10 @@ package struct OpenDirectory: ~Copyable {
     _ publish: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
   ) throws(StorageError) -> FileStamp? {
     // `O_EXCL` follows no link, even if the name was guessed.
-    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | (keepsRoom ? 0 : O_CREAT | O_EXCL)
-    let file = openat(descriptor, temporary, flags, 0o600)
+    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW
+    let file =
+      keepsRoom
+      ? openat(descriptor, temporary, flags) : FileCreation.open(temporary, in: descriptor, flags | O_EXCL)
     guard file >= 0 else { throw .creation("open", path: "\(path)/\(temporary)", errno: errno) }
     let published: FileStamp?
     do throws(StorageError) {

@@ -41,7 +41,7 @@ import CofferLocks
     /// Notes that the keyring has not been asked yet. Called before the journal is created.
     func prepare() throws {
       guard !isAccepted.withLock({ $0 }) else { return }
-      let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+      let file = FileCreation.open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
       guard file >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, location: location) }
       close(file)
     }

@@ -1,5 +1,6 @@
 import CofferCShims
 import CofferCore
+import CofferFileSystem
 import Foundation
 
 /// A file that is locked for the lifetime of this object; the kernel releases the lock when the process ends.
@@ -19,7 +20,7 @@ package final class LockFile: Sendable {
   /// - Throws: The error of `open(2)` or `flock(2)`.
   package init?(_ path: String, _ mode: Mode, location: String) throws {
     self.path = path
-    let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = FileCreation.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { throw StorageError.system("open", path: path, errno: errno, location: location) }
     guard Self.lock(descriptor, mode) else {
       let failure = errno

@@ -59,8 +59,8 @@ extension StoreFile {
       try makeDirectory(parent, location: location)
       try syncName(of: parent, location: location)
     }
-    var failure = OpenDirectory.makeOne(directory)
-    if failure == 0 { return }
+    if FileCreation.makeDirectory(directory) == 0 { return }
+    var failure = errno
     if failure == EEXIST {
       if stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { return }
       failure = ENOTDIR
@@ -127,7 +127,7 @@ extension StoreFile {
   }
 
   private func createEmpty() throws {
-    let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    let file = FileCreation.open(path, O_RDWR | O_EXCL | O_CLOEXEC)
     guard file >= 0 || errno == EEXIST else {
       throw StorageError.creation("open", path: path, errno: errno, location: description)
     }

@@ -1,5 +1,6 @@
 import CofferCShims
 import CofferCore
+import CofferFileSystem
 import CofferLocks
 import Foundation
 
@@ -73,7 +74,7 @@ final class WakeFile: Sendable {
   private static func map(
     _ file: StoreFile, at address: UnsafeMutableRawPointer?
   ) throws -> (descriptor: Int32, mapping: UnsafeMutableRawPointer) {
-    let descriptor = Foundation.open(file.wakePath, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    let descriptor = FileCreation.open(file.wakePath, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard descriptor >= 0 else { throw error("open", file) }
     do {
       try makeWhole(descriptor, file)

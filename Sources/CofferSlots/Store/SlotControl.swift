@@ -17,10 +17,7 @@ struct SlotControl: Sendable {
   init(_ directory: String, name: String) throws {
     self.directory = directory
     self.name = name
-    let code = OpenDirectory.makeOne(owners)
-    guard code == 0 || code == EEXIST else {
-      throw StorageError.fileSystem("mkdir", path: owners, errno: code, location: name)
-    }
+    guard FileCreation.makeDirectory(owners) == 0 || errno == EEXIST else { throw failure("mkdir", owners) }
     for path in [directory, owners] { try require(path, S_IFDIR, "a directory") }
     try requireJournalFiles()
   }

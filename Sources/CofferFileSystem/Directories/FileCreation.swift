@@ -1,0 +1,82 @@
+import Foundation
+
+/// The creation of files and directories for this user only, which belong to the owner of the directory they are in.
+///
+/// They do so by themselves, unless root uses another user's store: its owner could not open it afterwards. Only what
+/// is new changes its owner. Where the file system refuses that, it stays root's.
+package enum FileCreation {
+  /// Opens a file, creating it with mode 0600 if it is missing.
+  /// - Parameter flags: the flags of `open(2)` without `O_CREAT`, with `O_EXCL` or `O_NOFOLLOW`.
+  /// - Returns: the descriptor, or -1 with an `errno`.
+  package static func open(_ path: String, _ flags: Int32) -> Int32 {
+    guard geteuid() == 0 else { return Foundation.open(path, flags | O_CREAT, 0o600) }
+    return inParent(of: path) { open($1, in: $0, flags) }
+  }
+
+  /// Opens a file of an open directory, as ``open(_:_:)`` does.
+  static func open(_ name: String, in directory: Int32, _ flags: Int32) -> Int32 {
+    guard let owner = foreignOwner(of: directory) else { return openat(directory, name, flags | O_CREAT, 0o600) }
+    for _ in 0..<16 {
+      let file = openat(directory, name, flags | O_CREAT | O_EXCL, 0o600)
+      if file >= 0 {
+        _ = fchown(file, owner.user, owner.group)
+        return file
+      }
+      guard errno == EEXIST, flags & O_EXCL == 0 else { return -1 }
+      let present = openat(directory, name, flags)
+      guard present < 0, errno == ENOENT else { return present }
+    }
+    return -1
+  }
+
+  /// Creates a directory that its owner can use, whatever the umask is, and nobody else.
+  /// - Returns: 0, or -1 with an `errno`.
+  package static func makeDirectory(_ path: String) -> Int32 {
+    guard geteuid() == 0 else { return make(path, in: AT_FDCWD) }
+    return inParent(of: path) { makeDirectory($1, in: $0) }
+  }
+
+  /// Creates a directory in an open one, as ``makeDirectory(_:)`` does.
+  static func makeDirectory(_ name: String, in directory: Int32) -> Int32 {
+    guard make(name, in: directory) == 0 else { return -1 }
+    guard let owner = foreignOwner(of: directory) else { return 0 }
+    // By its descriptor: its owner could replace the name by something else.
+    let made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard made >= 0 else { return 0 }
+    _ = fchown(made, owner.user, owner.group)
+    close(made)
+    return 0
+  }
+
+  private static func make(_ name: String, in directory: Int32) -> Int32 {
+    var status = stat()
+    guard mkdirat(directory, name, 0o700) == 0, fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+      return -1
+    }
+    // The umask only takes bits away. Inherited ones, such as the group of the parent, stay.
+    guard status.st_mode & 0o700 != 0o700 else { return 0 }
+    return fchmodat(directory, name, status.st_mode & 0o7777 | 0o700, 0)
+  }
+
+  /// Returns the owner of a directory if this is root and that somebody else.
+  private static func foreignOwner(of directory: Int32) -> (user: uid_t, group: gid_t)? {
+    var status = stat()
+    guard geteuid() == 0, fstat(directory, &status) == 0, status.st_uid != 0 else { return nil }
+    return (status.st_uid, status.st_gid)
+  }
+
+  private static func inParent(of path: String, _ body: (_ directory: Int32, _ name: String) -> Int32) -> Int32 {
+    let parts = PathParts(path)
+    guard !parts.last.isEmpty else {
+      errno = EEXIST
+      return -1
+    }
+    let directory = Foundation.open(parts.parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard directory >= 0 else { return -1 }
+    let result = body(directory, parts.last)
+    let failure = errno
+    close(directory)
+    errno = failure
+    return result
+  }
+}

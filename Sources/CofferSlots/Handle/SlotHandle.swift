@@ -16,6 +16,8 @@ final class SlotHandle: Sendable {
   let records = RecordCache()
   private let owner: (lock: LockFile, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
+  /// Whether this handle has noted that values have attributes that must not be lost.
+  private let hasNotedAttributes = Locked(false)
   /// The versions retained for snapshots, which are removed once none is open.
   let retained: RetainedVersions
   let snapshotSign = Locked(SharedSign())
@@ -91,6 +93,10 @@ final class SlotHandle: Sendable {
           if isTakingOver, attributes[.legacyEncoding] == nil {
             attributes[.legacyEncoding] = ValueAttributes.plainBytes
           }
+          if attributes.mustNotBeLost, !hasNotedAttributes.withLock({ $0 }) {
+            try control.noteAttributes()
+            hasNotedAttributes.withLock { $0 = true }
+          }
           records.append(try stage(key, data, attributes))
         case .delete, .clear, .require, .putRecord, .deleteRecord, .requireRecord: records.append(nil)
         }
@@ -142,6 +148,19 @@ extension WriteBatch.Operation {
     case .require, .requireRecord: false
     }
   }
+}
+
+extension ValueAttributes {
+  /// Whether a value without these attributes would be read in spite of its expiry, or migrated again.
+  fileprivate var mustNotBeLost: Bool {
+    !isEmpty && (expires != nil || self[ValueAttribute<SchemaMarkPresence>(code: 10)] != nil)
+  }
+}
+
+/// The version mark of a value, of which only the presence matters here.
+private struct SchemaMarkPresence: ValueAttributeContent {
+  var attributeContent: [UInt8] { [] }
+  init?(attributeContent: ArraySlice<UInt8>) {}
 }
 
 extension Slots {

@@ -35,6 +35,7 @@ final class ReadOnlySlotStore: SlotCore {
     clock = configuration.clock
     events = configuration.events
     control = try SlotControl(readOnly: directory, name: name)
+    if try !control.hasJournal() { try control.requireNoLostAttributes() }
     var journalConfiguration = configuration.forJournal(named: name)
     // The availability of the store includes that of its journal, and is told once.
     journalConfiguration.journalEvents = nil

@@ -11,6 +11,7 @@ struct SlotControl: Sendable {
 
   var journal: String { directory + "/journal.db" }
   private var owners: String { directory + "/owners" }
+  private var attributes: String { directory + "/attributes" }
   private var snapshots: String { directory + "/snapshots" }
 
   /// Opens an existing directory. Symbolic links in it are refused.
@@ -61,6 +62,25 @@ struct SlotControl: Sendable {
     if lstat(journal, &status) == 0 { return status.st_size > 0 }
     guard errno == ENOENT else { throw failure("lstat", journal) }
     return false
+  }
+
+  /// Notes durably, before a value is committed that expires or has a version, that the journal has such attributes.
+  func noteAttributes() throws {
+    let file = FileCreation.open(attributes, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+    guard file >= 0 else { throw failure("open", attributes) }
+    close(file)
+    try Directory(directory, location: name).sync()
+  }
+
+  /// Refuses a store without its journal if that had the expiry dates or the versions of values.
+  func requireNoLostAttributes() throws {
+    guard access(attributes, F_OK) == 0 else { return }
+    throw StorageError(
+      .damaged, "The journal of the store is missing, and with it the expiry dates and the versions of its values.",
+      advice: """
+        Nothing was changed. Put the journal back from a copy. To accept that expired values are present again and \
+        migrated ones count as unversioned, delete \(attributes.escapingControlCharacters).
+        """, location: name)
   }
 
   /// Acquires the lock under which one process at a time looks for the journal and creates it. Without it, a second

@@ -62,6 +62,7 @@ final class SlotStore: SlotCore {
     let opening = try control.beginOpening(busyTimeout: configuration.busyTimeout)
     defer { withExtendedLifetime(opening) {} }
     let isNew = try !control.hasJournal()
+    if isNew { try control.requireNoLostAttributes() }
     let handle = try SlotHandle(
       slots: slots, name: name, control: control, configuration: configuration, hasNewJournal: isNew)
     var quarantined: Int?

@@ -1,0 +1,35 @@
+import CofferCore
+import CofferFiles
+import CofferSlots
+import CofferTestSupport
+import Foundation
+import Testing
+
+/// A deleted journal that had what values must not be read without.
+@Suite(.serialized) struct LostAttributesTests {
+  @Test func aStoreThatLostExpiriesIsRefusedUntilTheLossIsAccepted() async throws {
+    let directory = try await StoreDirectory.filled()
+    let engine = try await directory.open()
+    let expired = ValueAttributes(expires: .now - 60)
+    try await engine.commit(WriteBatch([.put("token", Data("old".utf8), expired)]), from: StoreOrigin())
+    #expect(try await engine.entry("token") == nil)
+    try await engine.close()
+    for suffix in ["", "-wal", "-shm", "-wake"] {
+      try? FileManager.default.removeItem(atPath: directory.control("journal.db" + suffix))
+    }
+    for _ in 0..<2 {
+      let error = await #expect(throws: StorageError.self) { try await directory.open() }
+      #expect(error?.code == .damaged && error?.message.contains("expiry dates") == true)
+    }
+    #expect(!FileManager.default.fileExists(atPath: directory.control("journal.db")))
+    try FileManager.default.removeItem(atPath: directory.control("attributes"))
+    let accepted = try await directory.open()
+    #expect(try await accepted.entry("token")?.value == Data("old".utf8))
+    try await accepted.close()
+  }
+
+  @Test func aStoreWithoutSuchValuesIsRebuilt() async throws {
+    let directory = try await StoreDirectory.filled()
+    #expect(!FileManager.default.fileExists(atPath: directory.control("attributes")))
+  }
+}

@@ -1,8 +1,8 @@
 /// The kept old forms of migrated values: each is stored beside its value, under the value's key and a reserved ending.
 ///
 /// An engine treats them like values, so that they are encrypted, backed up and cleared with theirs, and expire with
-/// them. Listings leave them out; a read of one key returns them. Whoever replaces or removes a value, its kept form is
-/// removed in the same commit, unless the batch says itself what becomes of it.
+/// them. Listings leave them out; a read of one key returns them. A commit that replaces or removes a value removes its
+/// kept form, unless the batch says itself what becomes of it.
 package enum KeptForms {
   /// The record of a store in which a form was ever kept, which each commit with one writes. Without it, no commit
   /// looks for any.

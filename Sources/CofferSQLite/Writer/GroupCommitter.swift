@@ -386,29 +386,6 @@ package final class GroupCommitter {
   }
 }
 
-extension Result {
-  /// The error of a commit that the device did not confirm; `nil` for any other result.
-  var lostSync: StorageError? {
-    guard case .failure(let error as StorageError) = self, error.code == .outcomeUnknown else { return nil }
-    return error
-  }
-}
-
-/// The origin, the identifier and the durability of a transaction.
-package struct TransactionHeader: Sendable {
-  /// `nil` for an unaware writer.
-  let origin: StoreOrigin?
-  let transaction: TransactionID?
-  let durability: StoreDurability
-
-  /// Creates a header, with a new identifier unless `transaction` is given.
-  package init(origin: StoreOrigin?, transaction: TransactionID? = nil, durability: StoreDurability) {
-    self.origin = origin
-    self.transaction = transaction
-    self.durability = durability
-  }
-}
-
 /// Called by SQLite after each commit that wrote to the log.
 private nonisolated func countWrites(
   _ context: UnsafeMutableRawPointer?, _: OpaquePointer?, _: UnsafePointer<CChar>?, _: Int32

@@ -37,3 +37,9 @@ extension StoreEntrySummary {
       attributes: record?.attributes ?? .none)
   }
 }
+
+extension SlotStore {
+  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { records.recentCommits(after: revision) }
+
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { records.changes(since: position) }
+}

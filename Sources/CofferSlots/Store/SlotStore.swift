@@ -375,10 +375,6 @@ final class SlotStore: SlotCore {
 
   // MARK: Following
 
-  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { records.recentCommits(after: revision) }
-
-  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { records.changes(since: position) }
-
   func availability() -> AsyncStream<StoreAvailability> { slotAvailability.subscribe() }
 
   func flush() async throws { try await records.flush() }

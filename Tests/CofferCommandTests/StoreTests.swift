@@ -58,10 +58,10 @@ struct StoreTests {
 
   @Test("An unknown kind of store is named, with the known ones; what follows it is not")
   func unknownScheme() async throws {
-    let ended = try await sandbox.coffer("ls", "--store", "postgres://user:secret@host")
+    let ended = try await sandbox.coffer("ls", "--store", "mysql://user:secret@host")
     #expect(ended.status == 2 && !ended.errors.contains("secret"))
     let expected =
-      "coffer: 'postgres:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, "
+      "coffer: 'mysql:' is not a kind of store; known kinds are sqlite:, file:, prefs:, keychain:, sealed:, "
       + "encrypted:, memory:, postgresql:."
     #expect(ended.errors.hasPrefix(expected))
   }

@@ -27,7 +27,8 @@ public struct EngineScheme: Sendable {
 
   /// Creates a kind of store.
   public init(
-    _ name: String, aliases: [String] = [], form: String, meaning: String, check: @escaping @Sendable (_ address: String) throws -> Void,
+    _ name: String, aliases: [String] = [], form: String, meaning: String,
+    check: @escaping @Sendable (_ address: String) throws -> Void,
     exists: @escaping @Sendable (_ address: String) throws -> Bool,
     open: @escaping @Sendable (_ address: String, _ options: EngineOptions) async throws -> any StorageEngine
   ) {

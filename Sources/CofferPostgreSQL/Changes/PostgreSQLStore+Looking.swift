@@ -12,8 +12,8 @@ private struct Look {
 }
 
 extension PostgreSQLStore {
-  /// Reads the head, and compares the commits that this process knows, `$2` and `$3`, with the journal. What the journal
-  /// has dropped, and what is beyond the head, says nothing.
+  /// Reads the head, and compares the commits that this process knows, `$2` and `$3`, with the journal. What the
+  /// journal has dropped, and what is beyond the head, says nothing.
   ///
   /// The tables that the statement does not read are named, so that it fails if one of them is gone.
   private static let look = ServerStatement(

@@ -62,7 +62,8 @@ struct StoreCommitter {
     GroupCommit(store: store.id, location: store.location, known: store.latestRevision, deadline: store.deadline)
   }
 
-  /// Attempts a commit with what is left of the time for locks, and finds out which sessions hold one that it waits for.
+  /// Attempts a commit with what is left of the time for locks, and finds out which sessions hold one that it waits
+  /// for.
   private func lastAttempt(_ group: [CommitRequest]) async throws -> (GroupCommit.Outcome, [LockHolder]) {
     try await database.withWriter { writer in
       var commit = commit

@@ -151,7 +151,7 @@ final class ConnectionTarget: Sendable {
     // With `require`, libpq would verify the authority if it found a file of its own.
     if mode >= .verifyAuthority { parameters.set("sslrootcert", rootCertificates) }
     if let password { parameters.password = password }
-    // Without a verified certificate, whoever has taken the server's place would get the password. The owner of a
+    // Without a verified certificate, whoever listens instead of the server would get the password. The owner of a
     // socket's directory is trusted.
     parameters.authentication = authentication ?? (host.isSocket || mode == .verifyFull ? nil : [.scram])
     parameters.demandsAuthentication = authentication != nil

@@ -54,26 +54,28 @@ enum LocationText {
         "The location is not one that libpq understands.", "Write \(form); encode special characters with %.")
     }
     var options = LocationOptions(taking: first)
-    options[AuthenticationMethod.keyword] = taken[AuthenticationMethod.keyword]
-    return (options, taken["store"])
+    options[AuthenticationMethod.keyword] = taken[Keyword(AuthenticationMethod.keyword)]
+    return (options, taken[Keyword("store")])
   }
 
   /// The parameters that libpq 15 does not know.
   private static let own = ["store", AuthenticationMethod.keyword]
 
-  private static func splitting(_ text: String) throws -> (rest: String, taken: [String: String]) {
+  private static func splitting(_ text: String) throws -> (rest: String, taken: [Keyword: String]) {
     guard let mark = text.firstIndex(of: "?") else { return (text, [:]) }
-    var (kept, taken) = ([Substring](), [String: String]())
+    var (kept, taken) = ([Substring](), [Keyword: String]())
     for item in text[text.index(after: mark)...].split(separator: "&") {
       guard let keyword = own.first(where: { item.hasPrefix($0 + "=") }) else {
         kept.append(item)
         continue
       }
-      guard let value = String(item.dropFirst(keyword.count + 1)).removingPercentEncoding, taken[keyword] == nil else {
+      guard let value = String(item.dropFirst(keyword.count + 1)).removingPercentEncoding,
+        taken[Keyword(keyword)] == nil
+      else {
         throw StorageError.invalidLocation(
           "The location has the parameter '\(keyword)' twice, or in an invalid encoding.", "Write it once: \(form).")
       }
-      taken[keyword] = value
+      taken[Keyword(keyword)] = value
     }
     return (text[..<mark] + (kept.isEmpty ? "" : "?" + kept.joined(separator: "&")), taken)
   }

@@ -18,8 +18,8 @@ struct AuthenticationGate {
 
   init(allowing methods: Set<AuthenticationMethod>) { self.methods = methods }
 
-  /// Judges all that has arrived. If it is allowed, nothing more arrives until `coffer_pq_let_in` is called: libpq would
-  /// read it, too. With TLS it reads one record at a time, which is what this has seen.
+  /// Judges all that has arrived. If it is allowed, nothing more arrives until `coffer_pq_let_in` is called: libpq
+  /// would read it, too. With TLS it reads one record at a time, which is what this has seen.
   mutating func look(at handle: OpaquePointer) -> Verdict {
     guard !isOver else { return .allowed }
     let socket = PQsocket(handle)

@@ -27,8 +27,8 @@ extension ConnectFailure {
 }
 
 extension ConnectionTarget {
-  /// Whether a host may take writes soon, after failures of all hosts: a standby that is being promoted, or a server that
-  /// is being started.
+  /// Whether a host may take writes soon, after failures of all hosts: a standby that is being promoted, or a server
+  /// that is being started.
   func mayRecover(from failures: [(host: ServerHost, failure: ConnectFailure)]) -> Bool {
     failures.contains { _, failure in
       switch failure {
@@ -111,6 +111,13 @@ extension ConnectionTarget {
         "Connect to the server itself, at its own port."
       )
     case .noTLS, .certificate, .certificateName, .handshake, .noVerdict: tlsDescription(of: failure, host: host)
+    case .noPassword, .authentication, .channelBinding: proofDescription(of: failure, host: host)
+    case .refused(let code): refusal(code, host: host)
+    }
+  }
+
+  private func proofDescription(of failure: ConnectFailure, host: String) -> Description {
+    switch failure {
     case .noPassword:
       (
         .permissionDenied, "The server \(host) demands a password, and there is none for this role.",
@@ -127,12 +134,11 @@ extension ConnectionTarget {
           + "password again, use TLS with a verified certificate (sslmode=verify-full), or allow another way in the "
           + "location (\(AuthenticationMethod.keyword)=md5)."
       )
-    case .channelBinding:
+    default:
       (
         .permissionDenied, "The server \(host) offers no channel binding, which channel_binding=require demands.",
         "Turn TLS (ssl = on) and scram-sha-256 on at the server, or remove channel_binding from the location."
       )
-    case .refused(let code): refusal(code, host: host)
     }
   }
 

@@ -15,8 +15,8 @@ extension ServerConnection {
   }
 }
 
-/// The search for the primary among the hosts of a target, which are tried side by side: one that does not answer delays
-/// nothing. The host that was the primary last is tried alone for a moment.
+/// The search for the primary among the hosts of a target, which are tried side by side: one that does not answer
+/// delays nothing. The host that was the primary last is tried alone for a moment.
 ///
 /// A primary that was cut off from its standbys still accepts connections and calls itself the primary. One that does
 /// not confirm a commit is passed over.
@@ -86,8 +86,8 @@ struct HostRace: Sendable {
     throw CancellationError()
   }
 
-  /// Connects to one host and confirms it. The connection of a task that is cancelled, since another host was faster, is
-  /// given up.
+  /// Connects to one host and confirms it. The connection of a task that is cancelled, since another host was faster,
+  /// is given up.
   private func event<Confirmation>(
     of index: Int, _ password: SecretText?, _ confirm: Confirm<Confirmation>
   ) async -> Event<Confirmation> {

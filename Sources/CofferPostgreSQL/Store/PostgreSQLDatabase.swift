@@ -5,9 +5,9 @@ import Foundation
 /// The connections to one database that the stores of a process share.
 ///
 /// Once a store is open for writing, a connection serves nothing before a commit of this process on the same server
-/// instance has been confirmed by as many standbys as the server demands: a primary that was restarted, or that has been
-/// cut off, shows commits that no standby has, and such a commit waits until they have them. A process that only reads
-/// writes nothing, and does not wait for standbys.
+/// instance has been confirmed by as many standbys as the server demands: a primary that was restarted, or that has
+/// been cut off, shows commits that no standby has, and such a commit waits until they have them. A process that only
+/// reads writes nothing, and does not wait for standbys.
 package final class PostgreSQLDatabase: Sendable {
   private struct State {
     var readers: [ServerConnection] = []

@@ -245,7 +245,7 @@ struct OpeningTests {
       try await administration.grant("nobody_here", mayWrite: true)
     }
     try await server.psql("DROP TABLE coffer.values, coffer.journal CASCADE", database: database)
-    await expectStorageError(.damaged, contains: "coffer.journal, coffer.values") {
+    await expectStorageError(.notAStore, contains: "coffer.journal, coffer.values") {
       _ = try await administration.initialize()
     }
     try await server.psql("DROP SCHEMA coffer CASCADE", database: database)

@@ -18,8 +18,8 @@ struct Schema {
   private static let patience = ServerStatement("SET LOCAL lock_timeout = '10s'")
 
   /// Creates the tables if they are missing.
-  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin; `damaged` if
-  ///   some of them are gone; `newerFormat`.
+  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin, or if some of
+  ///   them are gone; `newerFormat`.
   func prepare(_ connection: ServerConnection, mayCreate: Bool, within: Duration) async throws {
     if try await isPresent(connection, within) { return try await check(connection, within) }
     guard mayCreate else {
@@ -49,7 +49,7 @@ struct Schema {
     let (count, lacking) = (rows.int8(0, 1), rows.text(0, 2))
     if count > 0, !lacking.isEmpty {
       throw StorageError(
-        .damaged, "The database has lost tables of this library: \(lacking).",
+        .notAStore, "The database has lost tables of this library: \(lacking).",
         advice: "Restore a backup of the database. 'coffer postgresql init' creates the tables only together.",
         location: location)
     }

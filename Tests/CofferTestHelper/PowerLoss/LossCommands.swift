@@ -17,7 +17,7 @@ func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async thr
     throw Usage()
   }
   let replay = try LossReplay(kind, root, seed: seed)
-  if command == "loss-broken" { return try await replay.leaveOutSyncs(states: count) }
+  if command == "loss-broken" { return try await replay.leaveOutSyncs(from: first, states: count) }
   for number in first..<(first + count) {
     say("at \(number)")
     try await replay.lose(number)

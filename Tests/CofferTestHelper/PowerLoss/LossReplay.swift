@@ -85,12 +85,13 @@ final class LossReplay {
 
   /// Leaves out one sync after the other, and renames files before their syncs, and counts the programs of which a
   /// replay notices that.
-  func leaveOutSyncs(states count: Int) async throws -> Bool {
+  /// - Parameter number: the number of the first operation that is left out.
+  func leaveOutSyncs(from number: Int, states count: Int) async throws -> Bool {
     let syncs = recording.syncs.filter { $0 >= first }
     let broken = syncs.map { ("sync \($0)", $0, recording.omitting($0)) }
     let late = recording.withLateSyncs.map { ("late sync before \($0.rename)", $0.rename, $0.recording) }
     var missed: [String] = []
-    for (name, start, program) in broken + late where start >= first {
+    for (name, start, program) in broken + late where start >= max(first, number) {
       say("at \(missed.count)")
       let isNoticed = try await notices(program, around: start, states: count)
       if !isNoticed { missed.append("\(name) of \(recording.name(of: recording.operations[start].file))") }

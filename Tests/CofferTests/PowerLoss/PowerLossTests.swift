@@ -18,7 +18,7 @@ import Testing
 
   @Test(.enabled(if: isProving, "long: ./run prove"), arguments: kinds)
   func missingSyncsAreNoticed(_ kind: String) throws {
-    let outcome = try Sweep(lossesOf: kind, isBroken: true).run(200)
+    let outcome = try Sweep(lossesOf: kind, isBroken: true).run(1_000)
     #expect(outcome.failures.isEmpty && !outcome.summary.contains { $0.hasPrefix("missed 0 of 0") }, "\(outcome)")
   }
 }

@@ -11,10 +11,10 @@ public struct RecoveryReport: Hashable, Sendable {
   public let quarantined: Int
   /// The keys whose newest values are lost.
   ///
-  /// Either a value of a committed batch was missing or damaged before a killed writer could publish it: the key then keeps its
-  /// previous value, which is announced as a change, and any remains of the new one are in the quarantine. Or the store
-  /// was damaged, and the copy that replaced it has an older value or none: reading the key throws `damaged` until it
-  /// is written again.
+  /// Either a value of a committed batch was missing or damaged before a killed writer could publish it: the key then
+  /// keeps its previous value, which is announced as a change, and any remains of the new one are in the quarantine.
+  /// Or the store was damaged, and the copy that replaced it has an older value or none: reading the key throws
+  /// `damaged` until it is written again.
   public let lost: [StoreKey]
   /// Whether the journal was missing and was rebuilt from the values. Revisions start again, and the transaction ids of
   /// earlier commits are lost.

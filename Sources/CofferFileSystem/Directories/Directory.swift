@@ -239,8 +239,8 @@ package final class Directory: Sendable {
     try write(data, to: name, isSynced: true)
   }
 
-  /// Replaces a file without syncing its name: after a power loss it is new or old, or empty if its bytes are not synced
-  /// either. One caller at a time. Uses the space reserved with ``reserve(_:count:)`` for `<name>.new`.
+  /// Replaces a file without syncing its name: after a power loss it is new or old, or empty if its bytes are not
+  /// synced either. One caller at a time. Uses the space reserved with ``reserve(_:count:)`` for `<name>.new`.
   package func replaceWithoutName(_ name: String, with data: Data, isSynced: Bool) throws {
     let temporary = name + Self.unfinished
     _ = try write(data, to: temporary, isSynced: isSynced, flags: 0)

@@ -243,8 +243,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
-    // The copy first: after a kill in between, roll forward writes the file. Its name is not synced, since an older copy
-    // protects the file as well; a copy that a power loss has torn would be reported as damaged.
+    // The copy first: after a kill in between, roll forward writes the file. Its name is not synced, since an older
+    // copy protects the file as well; a copy that a power loss has torn would be reported as damaged.
     do { try control.replaceWithoutName(copyName, with: bytes, isSynced: true) } catch let error as StorageError {
       throw StorageError(
         error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, location: name,

@@ -92,7 +92,6 @@ final class LossReplay {
     let late = recording.withLateSyncs.map { ("late sync before \($0.rename)", $0.rename, $0.recording) }
     var missed: [String] = []
     for (name, start, program) in broken + late where start >= max(first, number) {
-      say("at \(missed.count)")
       let isNoticed = try await notices(program, around: start, states: count)
       if !isNoticed { missed.append("\(name) of \(recording.name(of: recording.operations[start].file))") }
     }
@@ -105,6 +104,7 @@ final class LossReplay {
   private func notices(_ program: DeviceRecording, around start: Int, states: Int) async throws -> Bool {
     let end = min(program.operations.count, start + 24)
     for number in 0..<states {
+      if number % 50 == 0 { say("at \(start)") }
       let model = PowerLoss.Model.allCases[number % 2]
       let loss = PowerLoss(min(start, end)...end, model: model, seed: seed &+ UInt64(number))
       try pool.restore(loss.state(of: program), to: work)

@@ -47,8 +47,8 @@ import WatchifyKit
   @Test("A notification service without a database throws, whatever it is given")
   @MainActor func noDatabase() async {
     let event = ChangeEventDTO(id: UUID(), changeType: .backInStock, productTitle: "Mug", occurredAt: .now)
-    await #expect(throws: WatchifyError.noDatabase) { try await NotificationService().send(for: [event]) }
-    await #expect(throws: WatchifyError.noDatabase) { try await NotificationService().send(for: []) }
+    await #expect(throws: WatchifyError.noDatabase) { try await NotificationService().deliver([event]) }
+    await #expect(throws: WatchifyError.noDatabase) { try await NotificationService().deliver([]) }
     await #expect(throws: WatchifyError.noDatabase) { try await NotificationService().sendPending() }
   }
 }

@@ -122,7 +122,7 @@ func markRead(_ invocation: Invocation) async throws -> ExitStatus {
     if invocation.has(.json) {
       try print(.object([("marked", .number(max(0, before - after))), ("unread", .number(after))]))
     } else {
-      let news = before - after == 1 ? "1 piece of news" : "\(grouped(max(0, before - after))) pieces of news"
+      let news = counted(max(0, before - after), "piece of news", plural: "pieces of news")
       try printLine("Marked \(news) as read; \(grouped(after)) unread.")
     }
     return .ok

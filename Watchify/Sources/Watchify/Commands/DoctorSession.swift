@@ -71,8 +71,10 @@ struct SessionChecks {
     for news in waiting where news.count > 0 {
       findings.append(
         .warning(
-          "notifications", "\(grouped(news.count)) pieces of news wait for delivery through '\(news.channel)'.",
-          fix: "They are delivered by the next 'watchify sync' or 'watchify watch'. After "
+          "notifications",
+          "\(counted(news.count, "piece of news waits", plural: "pieces of news wait")) for delivery through "
+            + "'\(news.channel)'.",
+          fix: "The next 'watchify sync' or 'watchify watch' delivers them. After "
             + "\(counted(StoreService.daysOfWaitingNews, "day")) only their number is."))
     }
     return findings + (await ChannelChecks(session: session).all())

@@ -44,10 +44,10 @@ private struct Losses {
 
   /// The amounts as text, such as "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
   var text: String {
-    let news = events == 1 ? "1 piece of news" : "\(grouped(events)) pieces of news"
+    let news = counted(events, "piece of news", plural: "pieces of news")
     let day = Moment.day(since)
     let date = ["Today", "Yesterday"].contains(day) ? day.lowercased() : day
-    let wished = wishes == 0 ? "" : wishes == 1 ? ", 1 wish" : ", \(grouped(wishes)) wishes"
+    let wished = wishes == 0 ? "" : ", \(counted(wishes, "wish", plural: "wishes"))"
     return "\(counted(products, "product")) with \(counted(points, "price point")) since \(date)\(wished), and \(news)"
   }
 }

@@ -38,7 +38,7 @@ private func serveBeside(
   await notifications.attach(session.service, channels: channels, secrets: secrets)
   let (signs, sign) = AsyncStream.makeStream(of: BesideSign.self)
   try WatchMark.whenFree(beside: session.file) { sign.yield(.free($0)) }
-  try await page.start(PageChannels(channels, secrets, session)) { try? await notifications.send(for: $0) }
+  try await page.start(PageChannels(channels, secrets, session)) { await notifications.send(for: $0) }
   if !asJSON {
     try feed.write("Another process watches the stores; this one serves the page, and watches when it ends.")
   }

@@ -64,7 +64,7 @@ func audit(_ invocation: Invocation) async throws -> ExitStatus {
         let state =
           switch entry.state {
           case .present(let size, changed: _): size.map { byteCount($0) } ?? "stored"
-          case .members(let count, size: _, changed: _): "\(count) values"
+          case .members(let count, size: _, changed: _): counted(count, "value")
           case .absent: "not stored: the default applies"
           case .unavailable(let reason): "unavailable: \(reason.oneLine())"
           }

@@ -36,7 +36,7 @@ func watch(
   let secrets = try await session.secrets()
   await notifications.attach(session.service, channels: channels, secrets: secrets)
   let isServed = page?.url != nil
-  let deliver: @Sendable ([ChangeEventDTO]) async -> Void = { try? await notifications.send(for: $0) }
+  let deliver: @Sendable ([ChangeEventDTO]) async -> Void = { await notifications.send(for: $0) }
   if isServed {
     page?.deliver.withLock { $0 = deliver }
   } else {

@@ -86,7 +86,7 @@ final class Demo {
 
   /// Delivers notifications of the news and prints them; returns their texts.
   func notify(_ news: [ChangeEventDTO]) async throws -> [String] {
-    try await notifications.send(for: news)
+    try await notifications.deliver(news)
     let texts = told.withLock { texts in
       defer { texts = [] }
       return texts.map { String($0.dropLast()) }

@@ -28,7 +28,7 @@ extension SyncError: LocalizedError {
   public var failureReason: String? {
     switch self {
     case .storeNotFound: "We couldn't find a store with that address."
-    case .rateLimited(let wait): "Please wait \(Self.seconds(wait)) seconds before syncing again."
+    case .rateLimited(let wait): "Please wait \(Self.seconds(wait)) before syncing again."
     case .networkUnavailable(.offline): "Your device appears to be offline."
     case .networkTimeout: "The request took too long to complete."
     case .serverError(let status): "The server returned an error (\(status))."
@@ -116,5 +116,8 @@ extension SyncError: LocalizedError {
     }
   }
 
-  private static func seconds(_ wait: TimeInterval) -> Int { Int(max(0, wait.rounded(.up))) }
+  private static func seconds(_ wait: TimeInterval) -> String {
+    let seconds = Int(max(0, wait.rounded(.up)))
+    return seconds == 1 ? "1 second" : "\(seconds) seconds"
+  }
 }

@@ -11,7 +11,7 @@ import Foundation
 ///
 /// ```swift
 /// NotificationService.shared.attach(service, channels: [DesktopChannel()])
-/// try await NotificationService.shared.send(for: news)
+/// await NotificationService.shared.send(for: news)
 /// ```
 @MainActor
 public final class NotificationService {
@@ -103,6 +103,10 @@ public final class NotificationService {
     var preferences: NotificationPreferences
   }
 
+  /// Delivers notifications as ``deliver(_:)`` does. A change whose delivery fails stays in the outbox for
+  /// ``sendPending()``; before ``attach(_:channels:secrets:question:)``, and without the outbox, nothing is delivered.
+  public func send(for changes: [ChangeEventDTO]) async { try? await deliver(changes) }
+
   /// Delivers notifications of the given changes, one per store, and returns when the channels have accepted them or
   /// failed.
   ///
@@ -112,7 +116,7 @@ public final class NotificationService {
   /// not at all. Requests permission when there is something to deliver for the first time.
   /// - Throws: ``WatchifyError/noDatabase`` before ``attach(_:channels:secrets:question:)``; `StorageError` if the
   ///   outbox cannot be read. A failing channel is no error: see ``lastFailures``.
-  public func send(for changes: [ChangeEventDTO]) async throws {
+  public func deliver(_ changes: [ChangeEventDTO]) async throws {
     guard let service else { throw WatchifyError.noDatabase }
     guard !changes.isEmpty else { return }
     let unknown = try await service.unknown(changes)
@@ -128,7 +132,7 @@ public final class NotificationService {
 
   /// Delivers everything in the outbox that is due. Requests permission when there is something to deliver for the
   /// first time.
-  /// - Throws: The errors of ``send(for:)``.
+  /// - Throws: The errors of ``deliver(_:)``.
   public func sendPending() async throws {
     guard let service else { throw WatchifyError.noDatabase }
     guard let turn = try await turn(service) else { return }

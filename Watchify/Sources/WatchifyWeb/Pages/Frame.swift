@@ -78,6 +78,7 @@ enum Frame {
         "Watchify reads the public product lists of shops. What it has read stays on this device. "
         tag(.a, .href(Section.health.link)) { "Health" }
       }
+      if SiteAccess.hasSession(context.request) { context.button("Log out", Link(["logout"])) }
     }
   }
 

@@ -100,8 +100,9 @@ enum HealthPage {
       }
       for news in waiting {
         tag(.p, .class("note")) {
-          "\(grouped(news.count)) pieces of news wait for delivery through \(news.channel). They are delivered at the "
-          "next read, or dropped after \(counted(StoreService.daysOfWaitingNews, "day"))."
+          counted(news.count, "piece of news waits", plural: "pieces of news wait")
+          " for delivery through \(news.channel): delivery is tried at the next read, and given up after "
+          "\(counted(StoreService.daysOfWaitingNews, "day"))."
         }
       }
       if context.options.testNotification != nil { context.button("Send a test", Link(["notify"])) }

@@ -20,19 +20,22 @@ final class SiteAccess: Sendable {
     var failures: [(peer: String, at: ContinuousClock.Instant)] = []
   }
 
-  /// The name of the cookie.
-  static let cookie = "watchify-session"
+  /// The name of the cookie. Under TLS its prefix makes browsers accept it only from this host, with `Secure` and for
+  /// all paths (RFC 6265bis, 4.1.3.2), so that no other host of the domain sets one.
+  static func cookie(isSecure: Bool) -> String { isSecure ? "__Host-watchify-session" : "watchify-session" }
   private static let mostSessions = 64
   private static let mostFailures = 10
   /// The limit for all addresses together. It is out of reach of one that guesses, who could lock out the others.
   private static let mostFailuresInAll = 1_000
 
   private let token: String
+  private let cookie: String
   private let now: @Sendable () -> ContinuousClock.Instant
   private let state = Locked(State())
 
-  init(token: String, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
+  init(token: String, isSecure: Bool = false, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
     self.token = token
+    cookie = Self.cookie(isSecure: isSecure)
     self.now = now
   }
 
@@ -40,7 +43,7 @@ final class SiteAccess: Sendable {
   /// token (RFC 6750) or as the password of basic authentication (RFC 7617), which readers of feeds offer. Programs may
   /// only read.
   func allows(_ request: HTTPRequest) -> Bool {
-    if let cookie = request.cookie(Self.cookie),
+    if let cookie = request.cookie(cookie),
       state.withLock({ $0.sessions.contains { $0.isEqualInConstantTime(to: cookie) } })
     {
       return true
@@ -64,6 +67,23 @@ final class SiteAccess: Sendable {
       }
     }
     return result
+  }
+
+  /// Returns the field `Set-Cookie` that gives a session to a browser, or removes it.
+  func setCookie(_ session: String?) -> String {
+    let attributes = "; Path=/; HttpOnly; SameSite=Strict" + (cookie == Self.cookie(isSecure: true) ? "; Secure" : "")
+    return "\(cookie)=\(session ?? "")\(attributes)\(session == nil ? "; Max-Age=0" : "")"
+  }
+
+  /// Ends the session of a request.
+  func logOut(_ request: HTTPRequest) {
+    guard let session = request.cookie(cookie) else { return }
+    state.withLock { state in state.sessions.removeAll { $0.isEqualInConstantTime(to: session) } }
+  }
+
+  /// Whether a request comes from a browser with a session, which its page offers to end.
+  static func hasSession(_ request: HTTPRequest) -> Bool {
+    request.cookie(cookie(isSecure: request.isSecure)) != nil
   }
 
   private func judge(_ presented: String, of peer: String) -> Login {

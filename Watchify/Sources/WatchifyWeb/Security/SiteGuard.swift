@@ -17,17 +17,15 @@ final class SiteGuard: Sendable {
   let formToken: String
   private let address: SiteAddress
   private let access: SiteAccess?
-  private let isSecure: Bool
 
   /// - Parameter accessToken: the token that a client has to present; `nil` if every client may read and write.
   init(address: SiteAddress, accessToken: String?, isSecure: Bool) {
     self.address = address
-    self.isSecure = isSecure
-    access = accessToken.map { SiteAccess(token: $0) }
+    access = accessToken.map { SiteAccess(token: $0, isSecure: isSecure) }
     formToken = Self.randomToken()
   }
 
-  /// Returns the response that refuses a request or logs in; `nil` if the site is to answer it.
+  /// Returns the response that refuses a request, logs in or out; `nil` if the site is to answer it.
   func refusal(of request: HTTPRequest) -> HTTPResponse? {
     let host = request.header("Host") ?? ""
     guard address.includes(host: host) else { return RefusalPage.otherHost.response }
@@ -43,7 +41,9 @@ final class SiteGuard: Sendable {
     }
     guard request.method == "POST" else { return nil }
     guard hasFormToken(request) else { return RefusalPage.oldPage.response }
-    return nil
+    guard let access, request.path == ["logout"] else { return nil }
+    access.logOut(request)
+    return .redirect(to: "/").with("Set-Cookie", access.setCookie(nil))
   }
 
   /// Whether a request does not come from another site.
@@ -69,8 +69,7 @@ final class SiteGuard: Sendable {
     let token = request.form.first { $0.name == "token" }?.value ?? ""
     switch access.logIn(String(token.prefix(Self.longestToken)), of: request.peer) {
     case .accepted(let session):
-      let attributes = "; Path=/; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
-      return .redirect(to: "/").with("Set-Cookie", "\(SiteAccess.cookie)=\(session)\(attributes)")
+      return .redirect(to: "/").with("Set-Cookie", access.setCookie(session))
     case .wrong: return RefusalPage.login(isRetry: true, token: formToken).response
     case .tooOften: return RefusalPage.tooManyAttempts.response
     }

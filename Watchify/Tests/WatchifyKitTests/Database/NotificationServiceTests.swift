@@ -82,10 +82,10 @@ import Testing
         other.attach(service, channels: [channel])
         return other
       }
-      async let first: Void = workshop.notifications.send(for: news)
-      async let second: Void = other.send(for: news)
+      async let first: Void = workshop.notifications.deliver(news)
+      async let second: Void = other.deliver(news)
       _ = try await (first, second)
-      try await workshop.notifications.send(for: news)
+      try await workshop.notifications.deliver(news)
       #expect(
         channel.delivered.map(\.body).sorted() == [
           "Product 1: $130.00, was $100.00", "Product 1: $70.00, was $100.00 · 2 price drops",
@@ -222,7 +222,7 @@ import Testing
       #expect(await notifications.authorizationStatus() == .notDetermined)
       for price in ["90", "80"] {
         let news = try await workshop.sync(id, [product(1, prices: [price])])
-        try await notifications.send(for: news)
+        try await notifications.deliver(news)
       }
       #expect(asked.withLock { $0 } == 1 && channel.delivered.isEmpty)
       #expect(await notifications.authorizationStatus() == .denied)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatchifyKit
 
-/// `NotificationService.send(for:)` delivers the changes that it is given.
+/// `NotificationService.deliver(_:)` delivers the changes that it is given.
 @Suite(.serialized) struct GivenChangesTests {
   @Test("Only the given changes are delivered, each once; the others stay in the outbox")
   func onlyThese() async throws {
@@ -13,8 +13,8 @@ import Testing
       let news = try await workshop.sync(one, [product(1, prices: ["70"]), product(2, prices: ["90"])])
       let (mug, mat) = (try #require(news.first), try #require(news.last))
       #expect(news.count == 2)
-      try await workshop.notifications.send(for: [mug])
-      try await workshop.notifications.send(for: [mug])
+      try await workshop.notifications.deliver([mug])
+      try await workshop.notifications.deliver([mug])
       #expect(workshop.channel.delivered.map(\.body) == ["\(mug.productTitle): $70.00, was $100.00"])
       #expect(try await workshop.service.waitingNews().map(\.count) == [1])
       try await workshop.notifications.sendPending()
@@ -32,11 +32,11 @@ import Testing
           id: UUID(), changeType: type, productTitle: title, occurredAt: workshop.clock.now, storeId: shop,
           storeName: "Elsewhere")
       }
-      try await workshop.notifications.send(for: [change("Mug"), change("Mat")])
+      try await workshop.notifications.deliver([change("Mug"), change("Mat")])
       #expect(workshop.channel.delivered.map(\.threadIdentifier) == [shop.uuidString])
       #expect(workshop.channel.delivered.first?.body.contains("2 back in stock") == true)
       try await workshop.container.settings.set(false, for: StorageKeys.notifyBackInStock)
-      try await workshop.notifications.send(for: [change("Cup")])
+      try await workshop.notifications.deliver([change("Cup")])
       #expect(workshop.channel.delivered.count == 1)
     }
   }
@@ -48,7 +48,7 @@ import Testing
       let news = try await workshop.sync(one, [product(1, prices: ["70"])])
       try await workshop.container.settings.set(.authorized, for: StorageKeys.notificationPermission)
       workshop.channel.fail(ChannelError("The bus is away.", isTemporary: true))
-      try await workshop.notifications.send(for: news)
+      try await workshop.notifications.deliver(news)
       #expect(await workshop.notifications.lastFailures["desktop"]?.reason == "The bus is away.")
       workshop.channel.fail(nil)
       workshop.clock.turn(61)

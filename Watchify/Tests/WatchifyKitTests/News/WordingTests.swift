@@ -56,7 +56,7 @@ import Testing
       let news = try await workshop.sync(
         id, [product(1, prices: ["8", "9", "10"]), product(2, prices: ["70"]), product(3), product(4)])
       #expect(news.count == 5)
-      try await workshop.notifications.send(for: news)
+      try await workshop.notifications.deliver(news)
       #expect(
         workshop.channel.delivered.map(\.body) == ["Product 2: $70.00, was $100.00 · 2 price drops, 1 new product"])
       let service = workshop.service

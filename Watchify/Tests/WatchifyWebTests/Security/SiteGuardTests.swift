@@ -100,6 +100,30 @@ import Testing
     #expect(locked.refusal(of: post("/read", [], ("Cookie", pair)))?.status == 403, "the form's token is still needed")
   }
 
+  /// A browser keeps a `__Host-` cookie only with `Secure`, `Path=/` and no `Domain`.
+  @Test(arguments: [false, true]) func aSessionIsEndedOnRequest(isSecure: Bool) throws {
+    let guarding = SiteGuard(address: Self.address, accessToken: "a token of enough length", isSecure: isSecure)
+    let token = guarding.formToken
+    func logIn() throws -> String {
+      let form = post("/login", [("csrf", token), ("token", "a token of enough length")])
+      let cookie = try #require(guarding.refusal(of: form)?.header("Set-Cookie"))
+      #expect(cookie.hasPrefix(isSecure ? "__Host-watchify-session=" : "watchify-session="), "\(cookie)")
+      #expect(cookie.contains("; Secure") == isSecure && cookie.contains("; Path=/;") && !cookie.contains("Domain"))
+      return String(cookie.prefix { $0 != ";" })
+    }
+    let (session, other) = (try logIn(), try logIn())
+    #expect(guarding.refusal(of: get("/", ("Cookie", session))) == nil)
+    #expect(guarding.refusal(of: post("/logout", [], ("Cookie", session)))?.status == 403, "without the form's token")
+    #expect(guarding.refusal(of: get("/", ("Cookie", session))) == nil)
+    let ended = try #require(guarding.refusal(of: post("/logout", [("csrf", token)], ("Cookie", session))))
+    let removal = try #require(ended.header("Set-Cookie"))
+    #expect(ended.status == 303 && removal.contains("session=;") && removal.contains("Max-Age=0"), "\(removal)")
+    #expect(removal.contains("; Secure") == isSecure && removal.contains("; Path=/;"), "\(removal)")
+    #expect(guarding.refusal(of: get("/", ("Cookie", session)))?.status == 401, "the session has ended on the server")
+    #expect(guarding.refusal(of: get("/", ("Cookie", other))) == nil, "other browsers stay")
+    #expect(plain.refusal(of: post("/logout", [("csrf", plain.formToken)])) == nil, "a page without a token has none")
+  }
+
   @Test func programsPresentTheTokenForReading() {
     let basic = Data("me:a token of enough length".utf8).base64EncodedString()
     #expect(locked.refusal(of: get("/feed.atom", ("Authorization", "Basic \(basic)"))) == nil)

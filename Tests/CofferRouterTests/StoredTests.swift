@@ -166,6 +166,26 @@ import Testing
     static var storageType: SwiftVaultStorageType { .fileSystem() }
   }
 
+  private enum Mocked: VaultStorable {
+    static let key = "greeting"
+    static let defaultValue = "hello"
+    static var storageType: SwiftVaultStorageType { .mock }
+  }
+
+  @Test("VaultStored keeps a property of the type mock in memory")
+  func mocked() async throws {
+    struct Page { @VaultStored var greeting: String }
+    try await fixture.use { router in
+      let page = Page(greeting: VaultStored(Mocked.self, in: router))
+      try await router.registerCatalog(ShopCatalog())
+      #expect(try await page.$greeting.load() == "hello")
+      page.greeting = "salut"
+      try await page.$greeting.flush()
+      #expect(try await Page(greeting: VaultStored(Mocked.self, in: router)).$greeting.load() == "salut")
+    }
+    #expect(!FileManager.default.fileExists(atPath: fixture.path("data/com.example.shop")))
+  }
+
   @Test("VaultStored stores a property in a file vault")
   func vaultStored() async throws {
     struct Page { @VaultStored var greeting: String }

@@ -27,7 +27,11 @@ public protocol Persistable: Client {
   /// stores nothing then, to know what was not edited.
   /// - Throws: Any error if a value could not be encoded or stored.
   func persistState() async throws
-  /// Loads the state with ``persistence`` and assigns it.
+  /// Loads the state with ``persistence`` and assigns it. By default it does nothing, for a client that is only saved.
   /// - Throws: Any error if the state cannot be read. The stored state is then not replaced.
   func restoreState() async throws
+}
+
+extension Persistable {
+  public func restoreState() async throws {}
 }

@@ -39,6 +39,15 @@ private struct CarelessClient: Persistable {
   func restoreState() async throws {}
 }
 
+/// A client with the three members of the printed protocol. It is saved and not restored.
+private struct SavedClient: Persistable {
+  static let persistedKeys = ["number"]
+  let persistence: any PersistenceCapability
+  @ClientState var number = 0
+
+  func persistState() async throws { try await persistence.save(number, for: "number") }
+}
+
 private struct Layout: Codable, Sendable { var width, height, columns, rows: Int }
 
 /// A client that restores one of its two values.
@@ -76,6 +85,18 @@ private struct DetachedClient: Persistable {
 @Suite(.timeLimit(.minutes(10))) struct ClientTests {
   let engine = MemoryEngine()
   let clock = ManualClock()
+
+  @Test func theThreePrintedMembersAreEnough() async throws {
+    for number in 1...2 {
+      let session = session()
+      let saved = try await session.start { SavedClient(persistence: $0) }
+      #expect(saved.state.isLoaded && saved.client.number == 0, "nothing restores it")
+      saved.client.number = number
+      try await session.save()
+      let stored = AdapterBasedPersistence(engine: engine)
+      #expect(try await stored.load(Int.self, for: "number") == number)
+    }
+  }
 
   private func session(_ engine: (any StorageEngine)? = nil) -> ClientSession {
     ClientSession(engine: engine ?? self.engine, clock: clock)

@@ -47,6 +47,8 @@ public enum SwiftVaultStorageType: Hashable, Sendable {
   case keychain(keyPrefix: String = "", accessGroup: String? = nil)
   /// One file per value.
   case fileSystem(location: SwiftVault.FileSystemLocation = .default)
+  /// Memory, for tests and previews; the values are lost with the router.
+  case mock
 
   /// The prefix of the keys in the store.
   var keyPrefix: String { if case .keychain(let prefix, _) = self { prefix } else { "" } }
@@ -60,6 +62,7 @@ public enum SwiftVaultStorageType: Hashable, Sendable {
         // A property cannot throw: the name of the missing engine carries the cause to the error of the first use.
         return .engine("SwiftVaultData: \(error.localizedDescription)")
       }
+    case .mock: return .memory("SwiftVaultMock")
     }
   }
 }

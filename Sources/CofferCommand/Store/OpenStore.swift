@@ -140,10 +140,10 @@ private var tellingSlots: SlotConfiguration {
   }
   configuration.onDamage = { report in
     guard report.key == nil, report.isCopyUsed else { return }
-    let place = report.quarantineID.map { "the quarantine, as \($0)" } ?? "the damaged file"
+    let kept = report.quarantineID.map { "the quarantine, as \($0)" } ?? "the damaged file"
     warn(
-      "\(report.location.oneLine()) is damaged: the last copy that Coffer wrote is used instead. Later changes by other "
-        + "programs are only in \(place).")
+      "\(report.location.oneLine()) is damaged: the last copy that Coffer wrote is used instead. Later changes by "
+        + "other programs are only in \(kept).")
   }
   return configuration
 }

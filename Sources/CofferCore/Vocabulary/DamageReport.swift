@@ -15,8 +15,8 @@ public struct DamageReport: Hashable, Sendable {
   public let isCopyUsed: Bool
   /// The ``QuarantinedValue/id`` of the bytes in the quarantine.
   ///
-  /// It is `nil` for a value that was lost with a whole file, for a file in a read-only store, and while the bytes could
-  /// not be kept.
+  /// It is `nil` for a value that was lost with a whole file, for a file in a read-only store, and while the bytes
+  /// could not be kept.
   public let quarantineID: String?
 
   package init(

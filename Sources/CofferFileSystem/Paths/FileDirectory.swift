@@ -10,7 +10,8 @@ public enum FileDirectory: Hashable, Sendable {
   /// The directory for the user's documents: `~/Documents` unless the system specifies another.
   ///
   /// On Linux `$XDG_DOCUMENTS_DIR`, the directory that `user-dirs.dirs` in `$XDG_CONFIG_HOME` (`~/.config`) names, or
-  /// `$HOME/Documents`; without HOME those of the account. All applications share this directory and ``caches``: append a subdirectory for your application.
+  /// `$HOME/Documents`; without HOME those of the account. All applications share this directory and ``caches``: append
+  /// a subdirectory for your application.
   case documents
   /// The directory for files that can be recreated and may be deleted at any time: on Linux `$XDG_CACHE_HOME`, by
   /// default `~/.cache`.

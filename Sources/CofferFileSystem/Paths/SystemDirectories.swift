@@ -80,8 +80,8 @@ package struct SystemDirectories: Sendable {
   private func home(_ path: String) -> URL? { absolute("HOME")?.appendingPathComponent(path, isDirectory: true) }
 
   /// The documents below HOME: the directory that `user-dirs.dirs` names, as `xdg-user-dir` finds it, or `Documents`;
-  /// `nil` without HOME. Foundation looks for both in the home directory of the account instead, which is another one in
-  /// a container, a service and a test.
+  /// `nil` without HOME. Foundation looks for both in the home directory of the account instead, which is another one
+  /// in a container, a service and a test.
   private var homeDocuments: URL? {
     guard let home = absolute("HOME") else { return nil }
     let config = absolute("XDG_CONFIG_HOME") ?? home.appendingPathComponent(".config", isDirectory: true)
@@ -97,11 +97,11 @@ package struct SystemDirectories: Sendable {
       parts[1].hasSuffix("\"")
     else { return nil }
     let quoted = parts[1].dropFirst().dropLast()
-    let isBelowHome = quoted.hasPrefix("$HOME/")
-    guard isBelowHome || quoted.hasPrefix("/") else { return nil }
-    var path = isBelowHome ? home : ""
+    let isRelative = quoted.hasPrefix("$HOME/")
+    guard isRelative || quoted.hasPrefix("/") else { return nil }
+    var path = isRelative ? home : ""
     var isEscaped = false
-    for character in isBelowHome ? quoted.dropFirst(5) : quoted {
+    for character in isRelative ? quoted.dropFirst(5) : quoted {
       isEscaped = !isEscaped && character == "\\"
       if !isEscaped { path.append(character) }
     }

@@ -66,7 +66,7 @@
     }
     let exchange = Unmanaged<Exchange>.fromOpaque(context).takeUnretainedValue()
     exchange.headers.append((text(name, nameSize), text(value, valueSize)))
-    // The head is parsed in place: CR LF has become two bytes. A folded line is copied to another place.
+    // The head is parsed in place: CR LF has become two bytes. A folded line is copied elsewhere.
     if UInt(bitPattern: name) != exchange.lineEnd + 2 { exchange.hasOddLines = true }
     exchange.lineEnd = UInt(bitPattern: value) + UInt(valueSize)
     return .YES

@@ -5,8 +5,8 @@ import Foundation
 ///
 /// Collections refer to their elements by number, and writers may refer to one object many times: Foundation's to equal
 /// scalars, Python's to a collection that is the same object. Foundation decodes every reference separately, so thirty
-/// arrays each of which refers to the next one twice expand to a billion, and the process hangs. Foundation also crashes
-/// on some damaged files: on sets, which the format has a marker for although property lists have none, and on
+/// arrays each of which refers to the next one twice expand to a billion, and the process hangs. Foundation also
+/// crashes on some damaged files: on sets, which the format has a marker for although property lists have none, and on
 /// dictionary keys that are not strings.
 struct BinaryPropertyList {
   private let file: Data

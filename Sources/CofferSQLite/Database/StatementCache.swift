@@ -17,7 +17,7 @@ package final class StatementCache {
     guard arguments.count == statement.parameterCount else {
       throw StorageError(
         .statementFailed,
-        "The number of parameters of the SQL is \(statement.parameterCount), and that of the values \(arguments.count).",
+        "The number of parameters is \(statement.parameterCount), and that of the values \(arguments.count).",
         advice: "Give one value for each parameter. Nothing was run.", location: connection.file.description)
     }
     for (index, argument) in arguments.enumerated() { statement.bind(Int32(index + 1), argument) }

@@ -38,7 +38,7 @@ import Testing
   }
 
   /// A program in a container, a service or a test has another home than the account.
-  @Test func documentsAreBelowHOME() throws {
+  @Test func documentsFollowTheEnvironment() throws {
     let home = [(name: "HOME", value: root.path("h"))]
     func documents(_ more: [(name: String, value: String)] = []) throws -> String {
       try use(home + more) { try FileDirectory.documents.url().path }

@@ -40,6 +40,8 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule(
       "programs of tests are installed", for: startsPrograms,
       { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
+      "named tests exist", for: { $0.path == "docs/requirements.md" },
+      { missingTests($0, files: Repository.this.files) }),
   ]
 }
 

@@ -198,6 +198,17 @@ struct DocumentRuleTests {
     #expect(unlinkedDocuments([readme, markdown("[b](b%20c.md)")], paths: paths) == [])
   }
 
+  @Test func namedTestsExist() {
+    let suite = swift("  @Test func a() {}\n", at: "Tests/ATests.swift")
+    let links = "\n\n[ATests]: ../Tests/ATests.swift\n"
+    let row = "| [x](y.md) `z` | works | [ATests] `a`"
+    #expect(missingTests(markdown(row + " |" + links, at: "docs/r.md"), files: [suite]) == [])
+    #expect(missingTests(markdown("| no test |" + links, at: "docs/r.md"), files: [suite]) == [])
+    for end in [", `b` |", "; [BTests] `a` |", " `ab` |"] {
+      #expect(missingTests(markdown(row + end + links, at: "docs/r.md"), files: [suite]).map(\.line) == [1], "\(end)")
+    }
+  }
+
   @Test func namedTasksExist() {
     let run = swift("task_test() {\n}\nhelper() {\n}\n", at: "run")
     #expect(tasks(of: run) == ["test"])

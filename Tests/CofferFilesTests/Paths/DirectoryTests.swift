@@ -37,7 +37,7 @@ import Testing
     #expect(try FileDirectory.documents.url().path.hasPrefix("/"))
   }
 
-  /// A program in a container, a service or a test has another home than the account.
+  /// A program in a container, a service or a test has a HOME other than that of the account.
   @Test func documentsFollowTheEnvironment() throws {
     let home = [(name: "HOME", value: root.path("h"))]
     func documents(_ more: [(name: String, value: String)] = []) throws -> String {

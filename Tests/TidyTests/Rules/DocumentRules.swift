@@ -64,3 +64,26 @@ func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
       .map { file.finding(index, "'./run \($0)' does not exist") }
   }
 }
+
+/// Finds suites without a link and tests that do not exist in the last column of a table that names them:
+/// "[CacheTests] `first`, `second`".
+func missingTests(_ file: SourceFile, files: [SourceFile]) -> [Finding] {
+  var suites: [Substring: SourceFile] = [:]
+  for link in file.lines.compactMap({ $0.firstMatch(of: /^\[(\w+)\]:\s*(\S+)/) }) {
+    let path = resolved(String(link.output.2), from: file)
+    suites[link.output.1] = files.first { $0.path == path }
+  }
+  return file.lines.indices.filter { file.lines[$0].hasPrefix("|") }.flatMap { index in
+    var suite: SourceFile?
+    let cell = file.lines[index].split(separator: "|", omittingEmptySubsequences: false).dropLast().last ?? ""
+    return cell.matches(of: /\[(\w+)\](?!\()|`(\w+)`/).compactMap { match -> Finding? in
+      if let name = match.output.1 {
+        suite = suites[name]
+        return suite == nil ? file.finding(index, "no link leads to the suite [\(name)]") : nil
+      }
+      guard let suite, let name = match.output.2 else { return nil }
+      let isThere = suite.lines.contains { $0.contains("func \(name)(") || $0.contains("func \(name)<") }
+      return isThere ? nil : file.finding(index, "\(suite.path) has no test '\(name)'")
+    }
+  }
+}

@@ -40,6 +40,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule(
       "programs of tests are installed", for: startsPrograms,
       { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
+    Rule(
       "named tests exist", for: { $0.path == "docs/requirements.md" },
       { missingTests($0, files: Repository.this.files) }),
   ]

@@ -3,7 +3,7 @@ import CofferTestTraits
 import Testing
 
 /// The behavior of a store of which one file was damaged: ``Sweep``.
-@Suite(.blocking, .serialized) struct SealedSweepTests {
+@Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler")) struct SealedSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sealed").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

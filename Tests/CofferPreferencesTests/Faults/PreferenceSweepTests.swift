@@ -3,7 +3,7 @@ import CofferTestTraits
 import Testing
 
 /// Reads from stores with one damaged file each: ``Sweep``.
-@Suite(.blocking, .serialized) struct PreferenceSweepTests {
+@Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler")) struct PreferenceSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("preferences").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

@@ -3,7 +3,7 @@ import CofferTestTraits
 import Testing
 
 /// Tests of a store with one damaged file; see ``Sweep``.
-@Suite(.blocking, .serialized) struct SQLiteSweepTests {
+@Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler")) struct SQLiteSweepTests {
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sqlite").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

@@ -87,7 +87,8 @@ package struct Sweep {
   }
 
   private func environment(_ directory: String) -> [(String, String)] {
-    guard command != "sweep", let library = RecordingLibrary.path else { return [] }
+    if command == "sweep" { return [("LD_PRELOAD", FaultLibrary.path ?? ""), ("COFFER_ONE_NAME", "1")] }
+    guard let library = RecordingLibrary.path else { return [] }
     return [("LD_PRELOAD", library), ("COFFER_RECORD_POOL", directory + "/pool")]
   }
 

@@ -11,8 +11,8 @@ import Testing
   ]
 
   @Test(arguments: kinds) func nothingAcknowledgedIsLost(_ kind: String) throws {
-    // A state costs 30 ms in a debug build: 500 of each kind would take three minutes.
-    let outcome = try Sweep(lossesOf: kind).run(isProving ? 20_000 : 40)
+    // A state costs 30 ms in a debug build: these are 500 of all kinds.
+    let outcome = try Sweep(lossesOf: kind).run(isProving ? 20_000 : 42)
     #expect(outcome.failures.isEmpty, "\(outcome)")
   }
 

@@ -38,7 +38,7 @@ struct StoreLocationTests {
   @Test(
     "An invalid location is refused with a message",
     arguments: [
-      ("postgres:x", "not a kind of store"), ("sqlite:", "no path"), ("", "no path"), ("dir/", "slash"),
+      ("mysql:x", "not a kind of store"), ("sqlite:", "no path"), ("", "no path"), ("dir/", "slash"),
       ("file:", "no directory"), ("prefs:", "no name"), ("keychain:", "empty"), ("keychain:a@", "empty"),
       ("keychain:a%4", "hexadecimal"), ("sealed:", "no path"), ("sealed:x+keychain:a", "last of a chain"),
       ("keychain:a+sealed:", "no path"), ("keychain:+sealed:x", "empty"),

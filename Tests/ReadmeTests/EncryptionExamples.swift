@@ -31,6 +31,8 @@ struct EncryptionExamples {
     let note = TypedKey<String>(
       "note", in: .encryptedFileSystem(.custom(notes)), owner: "Notes", about: "A note.", as: .json)
 
+    configuration.encryption.label = { store in store.hasSuffix("/journal.db") ? "journal" : nil }
+
     configuration.encryption.automaticRotation = RotationPolicy(maximumAge: .seconds(90 * 86_400))
 
     configuration.encryption.freshness = { store in

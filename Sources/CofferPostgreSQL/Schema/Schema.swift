@@ -18,8 +18,8 @@ struct Schema {
   private static let patience = ServerStatement("SET LOCAL lock_timeout = '10s'")
 
   /// Creates the tables if they are missing.
-  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin, or if some of
-  ///   them are gone; `newerFormat`.
+  /// - Throws: `notFound` if they are and must not be created; `notAStore` for a schema of another origin, or if some
+  ///   of them are gone; `newerFormat`.
   func prepare(_ connection: ServerConnection, mayCreate: Bool, within: Duration) async throws {
     if try await isPresent(connection, within) { return try await check(connection, within) }
     guard mayCreate else {

@@ -55,17 +55,17 @@ import Testing
     try await engine.flush()
     try await engine.verifyFreshness()
     try await restore(old)
-    try await expectRolledBack(engine, "2 of 2 values")
+    try await expectRolledBack(engine, "values: 2 of 2")
     try await restore(new)
     try await engine.verifyFreshness()
     try await base.commit(WriteBatch([.delete("other")]), from: StoreOrigin())
-    try await expectRolledBack(engine, "1 of 2 values")
+    try await expectRolledBack(engine, "values: 1 of 2")
     try await restore(other)
     try await engine.verifyFreshness()
     try await engine.commit(WriteBatch([.delete("other")]), from: StoreOrigin())
     try await engine.verifyFreshness()
     try await restore(other)
-    try await expectRolledBack(engine, "2 of 1 values")
+    try await expectRolledBack(engine, "values: 2 of 1")
     // Another older value.
     try await engine.commit(WriteBatch([.delete("other")]), from: StoreOrigin())
     try await restore(old)
@@ -187,7 +187,7 @@ import Testing
     let engine = try await open()
     try await engine.verifyFreshness()
     try await base.commit(WriteBatch([.delete("key")]), from: StoreOrigin())
-    try await expectRolledBack(engine, "0 of 1 values")
+    try await expectRolledBack(engine, "values: 0 of 1")
     try await restore(zero)
     try await engine.verifyFreshness()  // not covered yet
     try await restore(one)
@@ -212,7 +212,7 @@ import Testing
     stored.expires = Date(timeIntervalSinceNow: 3_600)
     let value = try await self.stored("token").value
     try await base.commit(WriteBatch([.put("token", value, stored)]), from: StoreOrigin())
-    try await expectRolledBack(engine, "0 of 1 values")
+    try await expectRolledBack(engine, "values: 0 of 1")
   }
 
   @Test("Rotating, erasing, decrypting and encrypting again give no alarm", arguments: [EncryptionSettings(), .hidden])

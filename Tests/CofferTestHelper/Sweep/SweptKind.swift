@@ -61,7 +61,9 @@ enum SweptKind: String {
   private func removed(_ mutation: SweepMutation, _ state: SweepState) throws -> String? {
     guard mutation.kind == .gone else { return nil }
     switch self {
-    case .sqlite, .sealed, .naked: return nil
+    // Without its database, a store of SQLite is a new one, unless its log holds commits.
+    case .sqlite: return mutation.file == "store.db" ? "" : nil
+    case .sealed, .naked: return nil
     case .preferences: return mutation.file == Self.suite + ".plist" ? "" : nil
     case .files: return try state.histories.map(\.key).first { try FileName(StoreKey($0)).string == mutation.file }
     }

@@ -38,7 +38,7 @@ struct ReadOnlyStoresTests {
     Condition(
       testDescription: "a read-only mount", prepare: "true", reason: "mounted read-only", by: "env", mount: true),
     Condition(
-      testDescription: "another user's", prepare: "chmod -R a+rX,u+w . && chmod a+r ../words", reason: "may not write",
+      testDescription: "another user's", prepare: "chmod -R a+rX,u+w . && chown 65534 ../words", reason: "may not write",
       by: "setpriv --reuid 65534 --regid 65534 --clear-groups", needsRoot: true),
   ]
 

@@ -32,7 +32,9 @@ enum LossKind: String {
     case .encrypt:
       let engine = try await base.open(directory).engine
       guard try await engine.record(KeyRingStore.record) != nil else { return engine }
-      return try await EncryptedEngine.open(engine, key: Self.key)
+      var configuration = EncryptionConfiguration()
+      configuration.acceptsUnfinished = true
+      return try await EncryptedEngine.open(engine, key: Self.key, configuration: configuration)
     default: return try await base.open(directory).engine
     }
   }

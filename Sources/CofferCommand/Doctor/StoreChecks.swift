@@ -107,12 +107,15 @@ struct StoreChecks {
     let loss: LossReport?
     /// The findings about the encryption of the store, whose key ring is in the journal.
     let encryption: [Finding]
+    /// Whether there is no key ring, and values that need one.
+    let hasLostRing: Bool
   }
 
   /// Returns the contents of the journal of a store, or `nil` if there is no journal; an empty file is none.
   ///
   /// A copy is opened, since SQLite and the engine perform recovery in what they open.
-  private func journal(in control: String) async throws -> JournalFacts? {
+  /// - Parameter envelopes: returns the envelopes of the store, if the journal has no key ring.
+  private func journal(in control: String, _ envelopes: () throws -> FoundEnvelopes?) async throws -> JournalFacts? {
     guard let stamp = try Directory(ifAny: control, location: name).stamp("journal.db"), stamp.size > 0 else {
       return nil
     }
@@ -141,7 +144,8 @@ struct StoreChecks {
       }
       return JournalFacts(
         count: try? await Listing(engine, of: StoreEntrySummary.self).count().all, loss: try await engine.loss(),
-        encryption: encryption)
+        encryption: encryption,
+        hasLostRing: encryption.isEmpty ? try await envelopes()?.areLost(by: engine) ?? false : false)
     }
   }
 
@@ -230,23 +234,13 @@ struct StoreChecks {
       return limits + encryption + [unreadable(found.count)]
     }
     return limits + [.ok(name, counted(found.count.all, "key"))] + encryption + lost(found.loss)
-      + (found.log.flatMap(tooLong).map { [$0] } ?? [])
+      + LogCheck(store: name, log: found.log).all()
   }
 
   private func unreadable(_ count: (all: Int, skipped: Int)) -> Finding {
     .problem(
       name, "\(counted(count.skipped, "value")) of \(grouped(count.all)) cannot be read.",
       fix: "coffer verify --store \(name.quotedForShell)")
-  }
-
-  /// Returns a warning for a write-ahead log of 16 MB or more, with the processes whose snapshots hold it back.
-  private func tooLong(_ log: LogStatus) -> Finding? {
-    guard log.isTooLong else { return nil }
-    let readers = log.readers.map { $0.description.oneLine() }.joined(separator: ", ")
-    return .warning(
-      name, "Its log has \(byteCount(log.bytes))" + (readers.isEmpty ? "." : ": \(readers) reads an old snapshot."),
-      fix: readers.isEmpty
-        ? "It shrinks with the next commits." : "End the snapshot or that program; the log then shrinks.")
   }
 
   private func files(_ directory: String) async throws -> [Finding] {
@@ -259,11 +253,9 @@ struct StoreChecks {
           fix: "For a database file: --store \(quoted). Else: mv \(quoted) \(quoted).old")
       ]
     }
-    let journal = try await journal(in: directory + "/.coffer")
-    if journal?.encryption.isEmpty != false, try ForeignFiles.countEnvelopes(in: directory, location: name) > 0 {
-      return [lostRing]
-    }
-    guard let journal else {
+    let envelopes = { try FoundEnvelopes(files: directory, location: name) }
+    guard let journal = try await journal(in: directory + "/.coffer", envelopes) else {
+      guard try envelopes().isEmpty else { return [lostRing] }
       guard try PathParts.exists(directory + "/.coffer") else {
         let found = try ForeignFiles.recognize(in: directory, location: name)
         return [found.map(foreign) ?? .ok(name, "a directory; the first write makes it a store")]
@@ -274,8 +266,8 @@ struct StoreChecks {
           fix: "coffer ls --store \(name.quotedForShell) rebuilds it from the files.")
       ]
     }
-    return [.ok(name, journal.count.map { counted($0, "key") } ?? "a store")] + journal.encryption
-      + lost(journal.loss) + problem { try FileLinks.check(directory, location: name) }
+    return [journal.hasLostRing ? lostRing : .ok(name, journal.count.map { counted($0, "key") } ?? "a store")]
+      + journal.encryption + lost(journal.loss) + problem { try FileLinks.check(directory, location: name) }
       + RetainedCheck(store: name, control: directory + "/.coffer").all()
   }
 
@@ -307,12 +299,13 @@ struct StoreChecks {
     if let found = try ForeignPreferences.recognize(at: path, control: control, location: name) {
       return [foreign(found)]
     }
-    let journal = try await journal(in: control)
+    let journal = try await journal(in: control) { try? FoundEnvelopes(preferences: path) }
     let loss = lost(journal?.loss) + (journal?.encryption ?? []) + problem { try HardLinks.refuseReplaced(path) }
     do {
       guard let count = try PreferencesInspection.inspect(path) else { return [isNew] + loss }
-      if count.sealed > 0, journal?.encryption.isEmpty != false { return [lostRing] + loss }
-      return [.ok(name, counted(count.all, "key"))] + loss + RetainedCheck(store: name, control: control).all()
+      let isLost = journal?.hasLostRing ?? !count.sealed.isEmpty
+      return [isLost ? lostRing : .ok(name, counted(count.all, "key"))] + loss
+        + RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {
       let copy = control + "/copy"
       let hasCopy = (try? PreferencesInspection.inspect(copy)) ?? nil != nil
@@ -356,7 +349,7 @@ struct StoreChecks {
     do {
       let source = isUsable ? try passphrases.source(for: path) : nil
       let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)
-      findings += lost(try await journal(in: control)?.loss)
+      findings += lost(try await journal(in: control) { nil }?.loss)
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
       findings += RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {

@@ -53,11 +53,11 @@ package enum ForeignFiles {
     throw StorageError.foreign(found)
   }
 
-  /// Counts the values of a store that are envelopes. Reads the first bytes of each file and changes nothing.
+  /// Returns the names of the files whose values are envelopes. Reads the first bytes of each file and changes nothing.
   /// - Throws: `StorageError`: the errors of listing the directory.
-  package static func countEnvelopes(in path: String, location: String) throws -> Int {
+  package static func envelopes(in path: String, location: String) throws -> [String] {
     let directory = try Directory(path, location: location)
-    return try directory.fileNames().count { name in
+    return try directory.fileNames().filter { name in
       // A file that cannot be read is reported by whoever reads its value.
       guard !isNoValue(name), let head = try? directory.head(name, limit: SealedValue.magic.count) else { return false }
       return SealedValue.isPresent(in: head.data)

@@ -143,7 +143,7 @@ extension FileSlots {
           return
         }
         // A store that has lost `.coffer`, which is rebuilt, is not an absent one.
-        if try ForeignFiles.countEnvelopes(in: path, location: name) > 0 { return }
+        if try !ForeignFiles.envelopes(in: path, location: name).isEmpty { return }
       }
     } catch let error as StorageError {
       throw error.locating(at: name)

@@ -45,7 +45,7 @@ package struct SlotRecord: Hashable, Sendable {
   func matches(_ key: StoreKey, _ data: Data) -> Bool { loss == .none && describes(key, data) }
 
   /// Whether the recorded checksum and size match these bytes.
-  func describes(_ key: StoreKey, _ data: Data) -> Bool {
+  package func describes(_ key: StoreKey, _ data: Data) -> Bool {
     data.count == size && CofferEncoding.checksum(key, data) == checksum
   }
 

@@ -121,6 +121,10 @@ struct LostKeyRingTests {
       #expect(try await sandbox.coffer("set", "a", "-", "--store", store, input: value).status == 0)
       #expect(try await sandbox.coffer("get", "a", "--store", store).output == value)
       #expect(try await sandbox.coffer("verify", "--store", store).status == 0)
+      let long = String(repeating: "long", count: 60)
+      #expect(try await sandbox.coffer("set", long, "-", "--store", store, input: value).status == 0)
+      let checked = try await doctor(store)
+      #expect(checked.status == 0 && checked.text.contains("2 keys"), "\(checked.text)")
       #expect(try await sandbox.coffer("set", "a", "other", "--store", store).status == 0)
     }
   }

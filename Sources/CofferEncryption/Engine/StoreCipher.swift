@@ -103,6 +103,13 @@ final class StoreCipher: Sendable {
   /// - Throws: ``Failure``, if it does not open under this state of the ring; `newerFormat`.
   func open(_ entry: StoreEntry, of name: StoreKey) throws -> StoreEntry {
     guard entry.attributes.isMarked else {
+      if isTransitional, entry.attributes.isSealed {
+        // Found without a record. It has to reach its new form, or a key ring that it needs would be removed.
+        guard let value = try? openBare(entry.value, of: name) else {
+          throw Failure.unopened(.doesNotOpen(name, location: location))
+        }
+        return StoreEntry(key: name, value: value, revision: entry.revision)
+      }
       guard acceptsPlain(entry, of: name) else {
         throw Failure.unopened(.isPlain(name, location: location))
       }

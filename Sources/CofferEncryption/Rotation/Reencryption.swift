@@ -283,10 +283,19 @@ extension StoreCipher {
   /// Whether a stored value has another form than the key ring demands.
   func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
     // In a store that is complete, opening a plain value reports it.
-    guard stored.attributes.isMarked else { return !staysPlain(name) && encrypts(name) }
+    guard stored.attributes.isMarked else {
+      return ring.phase == .decrypting ? mayNeedRing(stored) : !staysPlain(name) && encrypts(name)
+    }
     guard ring.phase != .decrypting else { return true }
     guard let header = try? EnvelopeHeader(of: stored.value) else { return true }  // opening it reports the damage
     return header.keyID != ring.primary.id
+  }
+
+  /// Whether bytes without the mark of the encryption were found as an envelope, as after a file was put back from a
+  /// backup: without the key ring, they would never open.
+  private func mayNeedRing(_ stored: StoreEntry) -> Bool {
+    guard stored.attributes.isSealed else { return false }
+    return ring.coverage == .all || (try? EnvelopeHeader(of: stored.value)).map { ring.keys[$0.keyID] != nil } ?? false
   }
 }
 

@@ -49,12 +49,22 @@ final class CipherSource: Sendable {
     state = Locked(State(current: cipher, checkedAt: position, served: configuration.served(phase)))
   }
 
-  /// Serves in an unfinished phase of the ring from now on, or in none (`nil`), beside those that the configuration
-  /// accepts.
-  func serve(_ phase: KeyRing.Phase?) {
-    state.withLock {
-      $0.served = configuration.served(phase)
-      $0.hasToldUnfinished = false
+  /// Brings the ring into a phase, in which this handle serves from then on beside those that the configuration
+  /// accepts. If it is refused, the handle serves as before.
+  @discardableResult
+  func enter(_ phase: KeyRing.Phase, _ change: (inout KeyRing) throws -> Void) async throws -> StoreCipher {
+    // Before the commit, since calls at the same time may meet the ring in the phase already.
+    let isNew = state.withLock { $0.served.insert(phase).inserted }
+    do {
+      let next = try await update(change)
+      state.withLock {
+        $0.served = configuration.served(phase)
+        $0.hasToldUnfinished = false
+      }
+      return next
+    } catch {
+      if isNew { state.withLock { _ = $0.served.remove(phase) } }
+      throw error
     }
   }
 

@@ -132,19 +132,17 @@ extension EncryptedEngine {
     continuing: Bool = false, from origin: StoreOrigin = StoreOrigin()
   ) async throws -> KeyRotation {
     try checkRotation()
-    ciphers.serve(.encrypting)
     // A store that was complete may hold plain values that another handle has written.
-    try await ciphers.update { ring in
+    try await ciphers.enter(.encrypting) { ring in
       guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
       ring.phase = .encrypting
     }
     return begin(.encryption, continuing: continuing, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
-      let final = try await engine.ciphers.update { ring in
+      let final = try await engine.ciphers.enter(.complete) { ring in
         guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
         ring.phase = .complete
       }
-      engine.ciphers.serve(nil)
       report.isScrubbed = await engine.scrubsSmallFiles()
       return final.ring.primary.id.short
     }
@@ -164,8 +162,7 @@ extension EncryptedEngine {
       throw StorageError.anchorIsNotGiven(description)
     }
     let wasInterrupted = cipher.ring.phase == .decrypting
-    ciphers.serve(.decrypting)
-    _ = try await ciphers.update { $0.phase = .decrypting }
+    try await ciphers.enter(.decrypting) { $0.phase = .decrypting }
     return begin(.decryption, continuing: wasInterrupted, nil, origin) { engine, _, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
       try await engine.freshness?.release()

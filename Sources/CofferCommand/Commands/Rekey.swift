@@ -17,6 +17,10 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
     let store = try KeyRingStore(base, labels: sources.labels(of: base.description))
     let open = try await store.open(
       with: sources.source(for: ring, of: base.description), settings: EncryptionSettings(), ifMissing: .refuse)
+    // A ring that somebody has put back must not be given the new key.
+    guard open.ring.phase == .complete else {
+      throw StorageError.isUnfinished(open.ring.phase, location: base.description)
+    }
     let source = try new.source(for: nil, of: base.description)
     let changed = try await store.reseal(open, with: source, label: new.label)
     // Free pages and the log have the ring under the old key.

@@ -32,7 +32,7 @@ extension StorageError {
   }
 
   /// Returns the error for a store in which plain values would be accepted.
-  static func isUnfinished(_ phase: KeyRing.Phase, location: String) -> StorageError {
+  package static func isUnfinished(_ phase: KeyRing.Phase, location: String) -> StorageError {
     let (message, finish) =
       phase == .decrypting
       ? (

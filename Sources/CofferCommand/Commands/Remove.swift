@@ -7,14 +7,14 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let keys = try invocation.keys()
   guard let text = invocation.options[.prefix] else {
     guard !keys.isEmpty else { throw UsageError("'rm' needs a KEY or --prefix PREFIX: \(Command.rm.usage).", .rm) }
-    return try await withStore(invocation, for: .values([])) {
+    return try await withStore(invocation, for: .removal) {
       try await remove(keys, from: $0, asJSON: invocation.has(.json))
     }
   }
   guard keys.isEmpty else { throw UsageError("'rm' takes keys or --prefix PREFIX, not both.", .rm) }
   let prefix = try invocation.makeKey(text)
   try invocation.requireTerminalOrConsent("rm --prefix")
-  return try await withStore(invocation, for: .values([])) { engine in
+  return try await withStore(invocation, for: .removal) { engine in
     try await remove(prefix, from: engine, invocation)
   }
 }

@@ -146,7 +146,9 @@ private struct RotationCommand: Sendable {
     case .decryption: text += "Decrypted \(extent)."
     case .newKey: text += "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
     }
-    if !report.isComplete {
+    if report.isFinished, !report.isComplete {
+      text += " \(counted(report.failures.count, "value")) cannot be read; the store is encrypted."
+    } else if !report.isComplete {
       text += " \(counted(report.failures.count, "value")) could not be changed, so it is not finished."
     } else if report.goal == .encryption {
       text += remains(report)

@@ -19,13 +19,16 @@ enum KeyNeed: Sendable {
   case target
   /// The values of keys, which need it if they are encrypted. A store whose values all are needs it in any case.
   case values([StoreKey])
+  /// The values that are removed, also of a store whose encryption or decryption is unfinished: nothing is stored in
+  /// plain, and a value that keeps either from being finished can be removed.
+  case removal
 }
 
 extension KeyNeed {
-  /// Whether a store is opened whose encryption or decryption is unfinished: to describe it, and not for its values.
+  /// Whether a store is opened whose encryption or decryption is unfinished: not to read or write its values.
   fileprivate var acceptsUnfinished: Bool {
     switch self {
-    case .unfinished, .names, .ifGiven, .inspection: true
+    case .unfinished, .names, .ifGiven, .inspection, .removal: true
     case .everything, .target, .values: false
     }
   }
@@ -129,6 +132,7 @@ struct EncryptedOpening {
       if sources.areGiven(for: ring) { return try await sources.openRing(ring, of: base).settings.hidesNames }
       guard ring.coversAll else { return false }
       return try await base.hidesNames()
+    case .removal: return ring.coversAll
     case .values(let keys):
       guard !ring.coversAll else { return true }
       for key in keys {

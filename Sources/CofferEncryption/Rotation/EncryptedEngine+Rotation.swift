@@ -85,7 +85,9 @@ extension EncryptedEngine {
   /// complete, also if the process ends before, other handles open the store only if they state
   /// ``EncryptionConfiguration/acceptsUnfinished``. **Close every other
   /// handle of the store before**, in every process: what a handle without encryption writes stays in plain, and is
-  /// refused once the rotation is complete. Afterwards the free space of the files and the log are freed of the plain
+  /// refused once the rotation is complete. A value that cannot be read is a failure of the report and stays as it is.
+  /// The encryption ends beside it, but with hidden names not beside a damaged one: remove that, and encrypt the store
+  /// again. Afterwards the free space of the files and the log are freed of the plain
   /// values if the store has up to 16 MiB (``RotationReport/isScrubbed``); otherwise call ``scrub()``. Backups and the
   /// quarantine keep them; see `docs/security.md`.
   /// - Parameters:
@@ -138,11 +140,15 @@ extension EncryptedEngine {
       ring.phase = .encrypting
     }
     return begin(.encryption, continuing: continuing, nil, origin) { engine, _, report in
-      guard report.isComplete else { return engine.cipher.ring.primary.id.short }
+      // What cannot be read is refused afterwards as before, and must not keep the other values from being used. Beside
+      // hidden names, a damaged one under a plain name would keep them from being listed.
+      let leaves = report.failures.allSatisfy { $0.isUnreadable && !(engine.hidesNames && $0.error.code == .damaged) }
+      guard leaves else { return engine.cipher.ring.primary.id.short }
       let final = try await engine.ciphers.enter(.complete) { ring in
         guard ring.phase != .decrypting else { throw StorageError.isTransitional(engine.description) }
         ring.phase = .complete
       }
+      report.isFinished = true
       report.isScrubbed = await engine.scrubsSmallFiles()
       return final.ring.primary.id.short
     }

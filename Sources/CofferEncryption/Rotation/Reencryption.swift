@@ -175,11 +175,11 @@ struct Reencryption {
         $0.size ?? Self.batchBytes / 64
       }
       var entries: [StoreEntry] = []
-      for key in page.map(\.key) {
+      for summary in page {
         do {
-          entries += try await base.withAllStored { try await $0.entries([key]) }.compactMap { $0 }
+          entries += try await base.withAllStored { try await $0.entries([summary.key]) }.compactMap { $0 }
         } catch let error as StorageError where error.code == .damaged {
-          try record(error, &pass)
+          try record(error, isNamed: !summary.attributes.isMarked, &pass)
         }
       }
       return Part(entries: entries, count: page.count, end: page.last?.key)
@@ -191,10 +191,12 @@ struct Reencryption {
     .damaged, .keyUnavailable, .newerFormat, .notEncrypted, .valueTooLarge, .unsupported,
   ]
 
-  private func record(_ error: StorageError, _ pass: inout Pass) throws {
+  /// - Parameter isNamed: whether the value is stored under its name, also where names are hidden.
+  private func record(_ error: StorageError, isNamed: Bool = false, _ pass: inout Pass) throws {
     guard Self.ofOneValue.contains(error.code) else { throw error }
     // The key of a damaged value whose name is hidden is a hash.
-    let name = error.key.flatMap { key in engine.cipher.names.map { $0.knownName(of: key) } ?? key }
+    let names = isNamed ? nil : engine.cipher.names
+    let name = error.key.flatMap { key in names.map { $0.knownName(of: key) } ?? key }
     pass.failures.append((pass.batch, RotationReport.Failure(key: name, error: error)))
   }
 

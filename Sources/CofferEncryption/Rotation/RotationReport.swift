@@ -8,6 +8,9 @@ public struct RotationReport: Sendable {
     public let key: StoreKey?
     /// The reason.
     public let error: StorageError
+
+    /// Whether the value cannot be read, whether or not the store is encrypted.
+    var isUnreadable: Bool { [.damaged, .keyUnavailable, .newerFormat].contains(error.code) }
   }
 
   /// The purpose of the rotation.
@@ -34,6 +37,8 @@ public struct RotationReport: Sendable {
 
   /// Whether every value has reached the goal.
   public var isComplete: Bool { failures.isEmpty }
+  /// Whether an encryption has ended, as it also does beside values that cannot be read.
+  package internal(set) var isFinished = false
 }
 
 /// What a ``KeyRotation`` does with the values of a store.

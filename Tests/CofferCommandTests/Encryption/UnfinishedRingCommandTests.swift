@@ -35,8 +35,9 @@ struct UnfinishedRingCommandTests {
     try await sandbox.coffer("set", "planted", "2", "--store", "plain.db")
     let before = try await sandbox.contents("store.db")
     for line in [
-      "set token s3cret --store encrypted:store.db", "set token s3cret", "get a", "get a --read-only", "rm a",
+      "set token s3cret --store encrypted:store.db", "set token s3cret", "get a", "get a --read-only",
       "cp plain.db store.db", "cp store.db encrypted:other.db", "rotate store.db", "shred store.db --yes",
+      "rekey store.db --to-key-file app.key",
     ] {
       let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
       #expect(ended.status == 1 && ended.words.contains("is not finished"), "\(line): \(ended.errors)")
@@ -56,5 +57,38 @@ struct UnfinishedRingCommandTests {
     try await put(phase)
     #expect(try await sandbox.coffer("decrypt", "store.db", "--yes", "--key-file", key).status == 0)
     #expect(try await sandbox.coffer("get", "a").text == "1")
+  }
+
+  @Test("A value is removed, which stores nothing in plain", arguments: [KeyRing.Phase.encrypting, .decrypting])
+  func removal(_ phase: KeyRing.Phase) async throws {
+    for name in ["b/1", "b/2"] { try await sandbox.coffer("set", name, "1", "--key-file", key) }
+    try await put(phase)
+    for line in ["rm a", "rm --prefix b/ --yes"] {
+      let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
+      #expect(ended.status == 0, "\(line): \(ended.errors)")
+    }
+    #expect(try await sandbox.contents("store.db").isEmpty)
+    #expect(try await sandbox.coffer("set", "a", "1", "--key-file", key).words.contains("is not finished"))
+  }
+
+  @Test("Beside a damaged value the others are encrypted and read", arguments: [false, true])
+  func damagedPlainValue(hidesNames: Bool) async throws {
+    let path = sandbox.path("plain.db")
+    for name in ["bad", "other"] { try await sandbox.coffer("set", name, "1", "--store", path) }
+    try sql("UPDATE coffer_values SET value = x'00ff' WHERE key = x'626164'", on: path)
+    let hiding = hidesNames ? ["--hide-names"] : []
+    let made = try await sandbox.coffer(["encrypt", path, "--key-file", key] + hiding)
+    #expect(made.status == 1 && made.words.contains("'bad' stays as it is"), "\(made.errors)")
+    #expect(made.words.contains("the store is encrypted") == !hidesNames, "\(made.errors)")
+    // A damaged value under a plain name would keep hidden names from being listed.
+    if !hidesNames {
+      #expect(try await sandbox.coffer("get", "other", "--store", path, "--key-file", key).text == "1")
+      #expect(try await sandbox.coffer("get", "bad", "--store", path, "--key-file", key).status == 1)
+    }
+    let removed = try await sandbox.coffer("rm", "bad", "--store", path, "--key-file", key)
+    #expect(removed.status == 0, "\(removed.errors)")
+    #expect(try await sandbox.coffer("encrypt", path, "--key-file", key).status == 0)
+    #expect(try await sandbox.coffer("get", "other", "--store", path, "--key-file", key).text == "1")
+    #expect(try await sandbox.coffer("verify", "--store", path, "--key-file", key).status == 0)
   }
 }

@@ -116,4 +116,35 @@ import Testing
     #expect(try await base.summaries().allSatisfy { $0.attributes.isMarked })
     #expect(try await EncryptedEngine.open(base, key: .file(key)).text("k/3") == "three")
   }
+
+  @Test("A handle that is refused another phase serves as before")
+  func refused() async throws {
+    let base = try await base()
+    let engine = try await base.encrypted()
+    try await engine.put("bad", "1")
+    let stored = try #require(try await base.entry("bad"))
+    var changed = stored.value
+    changed[changed.count - 1] ^= 1
+    try await base.commit(WriteBatch([.put("bad", changed, stored.attributes)]), from: StoreOrigin())
+    #expect(try await !engine.decrypt().result().isComplete)
+    await expectStorageError(.busy) { _ = try await engine.encryptPlainValues() }
+    try await base.changeRing { try $0.addPrimary(now: Date(timeIntervalSince1970: 0)) }
+    try await engine.put("token", "2")
+    #expect(try await engine.text("token") == "2")
+  }
+
+  @Test("An encryption ends beside a value that cannot be read")
+  func besideUnreadable() async throws {
+    let base = try await base()
+    let engine = try await base.encrypted()
+    try await engine.put("bad", "1")
+    let stored = try #require(try await base.entry("bad"))
+    try await base.commit(
+      WriteBatch([.put("bad", stored.value.prefix(8), stored.attributes)]), from: StoreOrigin())
+    try await base.put("plain", "2")
+    let report = try await engine.encryptPlainValues().result()
+    #expect(report.failures.map(\.key) == ["bad"] && report.changedValues == 1)
+    #expect(try await base.encrypted().text("plain") == "2")
+    await expectStorageError(.damaged) { _ = try await engine.text("bad") }
+  }
 }

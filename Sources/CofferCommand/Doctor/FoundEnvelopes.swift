@@ -10,22 +10,23 @@ import Foundation
 ///
 /// An application may keep envelopes of its own as values. The journal of the store describes those as plain values.
 struct FoundEnvelopes {
-  private let names: Set<String>
-  private let name: (StoreKey) -> String
+  /// The file names, or the keys of the preferences.
+  private let names: Set<StoreKey>
+  private let name: (StoreKey) throws -> StoreKey
   private let content: (StoreKey) throws -> Data?
 
   var isEmpty: Bool { names.isEmpty }
 
   init(files directory: String, location: String) throws {
-    names = Set(try ForeignFiles.envelopes(in: directory, location: location))
-    name = { FileName($0).string }
+    names = Set(try ForeignFiles.envelopes(in: directory, location: location).map { try StoreKey($0) })
+    name = { try StoreKey(FileName($0).string) }
     content = { try Directory(directory, location: location).read(FileName($0).string, limit: 1 << 30)?.data }
   }
 
   init(preferences path: String) throws {
     let values = try PreferencesInspection.inspect(path)?.sealed ?? [:]
-    names = Set(values.keys.map(\.string))
-    name = \.string
+    names = Set(values.keys)
+    name = { $0 }
     content = { values[$0] }
   }
 
@@ -34,11 +35,11 @@ struct FoundEnvelopes {
     var lost = names
     guard !lost.isEmpty else { return false }
     try await Listing(journal, of: StoreEntry.self).visit { item in
-      guard case .found(let row) = item, lost.contains(name(row.key)),
+      guard case .found(let row) = item, try lost.contains(name(row.key)),
         let record = row.value.withUnsafeBytes({ SlotRecord($0) }), !record.attributes.isSealed,
         let data = try content(row.key), record.describes(row.key, data)
       else { return }
-      lost.remove(name(row.key))
+      lost.remove(try name(row.key))
     }
     return !lost.isEmpty
   }

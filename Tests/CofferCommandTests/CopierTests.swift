@@ -95,6 +95,27 @@ struct CopierTests {
     #expect(try await copy(from, fussy).unchanged == 999)
   }
 
+  @Test("Values of TO that are large like those of FROM are not read many at once")
+  func largeComparisons() async throws {
+    let from = MemoryEngine(name: "from")
+    for number in 10..<22 {
+      try await from.commit(WriteBatch([.put(StoreKey("\(number)"), Data(count: 2 << 20))]), from: StoreOrigin())
+    }
+    let counted = CountingEngine(base: from)
+    #expect(try await copy(from, counted).unchanged == 12)
+    #expect(await counted.most.value == 8)
+  }
+
+  @Test("Of values that could not be made durable, it is unknown whether they were copied")
+  func failingFlush() async throws {
+    let from = try await store(["a": "1", "b": "2"])
+    let copier = Copier(from: from, to: FullEngine(base: try await store([:])), prefix: nil, isQuiet: true)
+    await #expect(throws: StorageError.self) { try await copier.run() }
+    let tally = await copier.partial
+    #expect(tally.copied == 0 && tally.copiedBytes == 0 && tally.unknown == 2 && tally.through == nil)
+    #expect(tally.remainder.hasSuffix("Whether 2 values were copied is unknown."))
+  }
+
   @Test("A copy that is cancelled before it begins has copied nothing")
   func cancelled() async throws {
     let (from, to) = (try await store(["a": "1"]), try await store([:]))
@@ -111,12 +132,15 @@ struct CopierTests {
 private actor Count {
   private(set) var value = 0
   func add() { value += 1 }
+  func raise(to other: Int) { value = max(value, other) }
 }
 
 /// Counts the reads of values.
 private final class CountingEngine: EngineDecorator {
   let base: any StorageEngine
   let reads = Count()
+  /// The maximum number of values that were read at once.
+  let most = Count()
 
   init(base: any StorageEngine) { self.base = base }
 
@@ -127,8 +151,18 @@ private final class CountingEngine: EngineDecorator {
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     await reads.add()
+    await most.raise(to: keys.count)
     return try await base.entries(keys)
   }
+}
+
+/// An engine whose commits cannot be made durable.
+private final class FullEngine: EngineDecorator {
+  let base: any StorageEngine
+
+  init(base: any StorageEngine) { self.base = base }
+
+  func flush() async throws { throw StorageError(.diskFull, "Full.") }
 }
 
 /// A memory engine with a damaged value, one that may not be read, and one that it refuses to store.

@@ -113,12 +113,13 @@ extension Copier.Tally {
       text = "TO has all values up to '\(through.string.oneLine())': " + text
     }
     guard unknown > 0 else { return text }
-    return text + " Whether the next \(counted(unknown, "value")) were copied is unknown."
+    return text + " Whether \(copied > 0 ? "the next " : "")\(counted(unknown, "value")) were copied is unknown."
   }
 
   fileprivate func json(from: String, to: String, hasFailed: Bool = false) -> JSON {
     .object([
-      ("from", .text(from)), ("to", .text(to)), ("transaction", .optional(copied > 0 ? transaction.uuidString : nil)),
+      ("from", .text(from)), ("to", .text(to)),
+      ("transaction", .optional(copied + unknown > 0 ? transaction.uuidString : nil)),
       ("copied", .number(copied)), ("copiedBytes", .number(copiedBytes)), ("unchanged", .number(unchanged)),
       ("skipped", .list(skipped.map(\.json))), ("interrupted", .flag(isInterrupted)), ("failed", .flag(hasFailed)),
       ("through", .optional(through?.string)), ("unknown", .number(unknown)),

@@ -15,7 +15,7 @@ actor Copier {
     var isInterrupted = false
     /// The key up to which every value is copied, unchanged or skipped; `nil` for none.
     var through: StoreKey?
-    /// The number of values of a commit whose outcome is unknown.
+    /// The number of values of a commit whose outcome is unknown, or of all if they could not be made durable.
     var unknown = 0
     var elapsed = Duration.zero
     /// The bytes read so far, for the progress display.
@@ -100,7 +100,7 @@ actor Copier {
       var rest = items[...]
       while !rest.isEmpty {
         try Task.checkCancellation()
-        let compared = rest.prefix(mixed == nil ? comparedValues : 1)
+        let compared = firstToCompare(of: rest)
         rest = rest.dropFirst(compared.count)
         // Of a store with two forms, a value may be read only if it has the form of the copy.
         let present = mixed == nil ? try await present(Self.keys(compared)) : nil
@@ -114,6 +114,17 @@ actor Copier {
       }
       last = end.key
     }
+  }
+
+  /// Returns the first values whose counterparts in TO are read at once. They often have the same size.
+  private func firstToCompare(of items: ArraySlice<Listing<StoreEntry>.Item>) -> ArraySlice<Listing<StoreEntry>.Item> {
+    var (count, bytes) = (0, 0)
+    for item in items.prefix(mixed == nil ? comparedValues : 1) {
+      if case .found(let entry) = item { bytes += entry.value.count }
+      if count > 0, bytes > Self.comparedAtOnce.bytes { break }
+      count += 1
+    }
+    return items.prefix(count)
   }
 
   private static func keys(_ items: ArraySlice<Listing<StoreEntry>.Item>) -> [StoreKey] {
@@ -232,7 +243,11 @@ actor Copier {
   /// Makes the relaxed commits durable. It runs in an unstructured task, so that a cancelled copy completes it, too.
   private func flush() async throws {
     let to = to
-    try await Task { try await to.flush() }.value
+    do { try await Task { try await to.flush() }.value } catch {
+      tally.unknown += tally.copied
+      (tally.copied, tally.copiedBytes, tally.through) = (0, 0, nil)
+      throw error
+    }
   }
 
   private func skip(_ skipped: Skipped) {

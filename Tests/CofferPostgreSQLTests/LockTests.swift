@@ -32,4 +32,40 @@ struct LockTests {
     #expect(second.revision == first.revision.next)
     try await engine.close()
   }
+
+  @Test("A commit that gets its lock at last does not wait for the search for the holders")
+  func hangingSearch() async throws {
+    let server = try await PostgreSQLServer()
+    let database = try await server.newDatabase()
+    var configuration = PostgreSQLConfiguration()
+    configuration.answerTimeout = .seconds(60)
+    configuration.maximumReaders = 1
+    let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
+    let first = try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
+    _ = try await engine.entry("k")
+    let other = try await connect(to: server, database: database)
+    _ = try await other.outcomes([ServerCall(ServerStatement("BEGIN"))])
+    _ = try await other.rows("SELECT 1 FROM coffer.stores FOR UPDATE")
+    func sessions(_ condition: String) async throws -> [Int32] {
+      try await server.psql(
+        "SELECT pid FROM pg_stat_activity WHERE datname = '\(database)' AND application_name = 'coffer' AND \(condition)"
+      ).split(separator: "\n").compactMap { Int32($0) }
+    }
+    let waits = "wait_event_type = 'Lock'"
+    let begin = ContinuousClock.now
+    let committing = Task { try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin()) }
+    #expect(try await eventually { try await !sessions(waits).isEmpty })
+    let writer = try #require(try await sessions(waits).first)
+    // The reader, which the search will use.
+    let idle = try await sessions("pid NOT IN (\(writer), \(other.processID))")
+    for process in idle { kill(process, SIGSTOP) }
+    try await server.psql("SELECT pg_cancel_backend(\(writer))")
+    #expect(try await eventually { try await sessions(waits).contains { $0 != writer } })
+    _ = try await other.outcomes([ServerCall(ServerStatement("ROLLBACK"))])
+    #expect(try await committing.value.revision == first.revision.next)
+    #expect(ContinuousClock.now - begin < configuration.answerTimeout)
+    for process in idle { kill(process, SIGCONT) }
+    await other.close()
+    try await engine.close()
+  }
 }

@@ -27,8 +27,8 @@ struct StoreCommitter {
     var hasWaited = false
     for _ in 0..<Self.attempts {
       do {
-        let (outcome, holders) = try await hasWaited ? lastAttempt(group) : (attempt(group), [])
-        switch outcome {
+        let holders = Locked<[LockHolder]>([])
+        switch try await hasWaited ? lastAttempt(group, noting: holders) : attempt(group) {
         case .answered(let results): return results
         case .again: continue
         case .notSent(let reason):
@@ -36,7 +36,8 @@ struct StoreCommitter {
           guard case .server(let refusal) = reason, refusal.isLockTimeout else { continue }
           // The head may be locked by a commit on a primary that was cut off: look for another one, once.
           if hasWaited {
-            if !holders.isEmpty { failure = StorageError.held(by: holders, refusal.sqlState, store.location) }
+            let found = holders.withLock { $0 }
+            if !found.isEmpty { failure = StorageError.held(by: found, refusal.sqlState, store.location) }
             return group.map { _ in .failure(failure) }
           }
           hasWaited = true
@@ -62,17 +63,20 @@ struct StoreCommitter {
     GroupCommit(store: store.id, location: store.location, known: store.latestRevision, deadline: store.deadline)
   }
 
-  /// Attempts a commit with what is left of the time for locks, and finds out which sessions hold one that it waits
-  /// for.
-  private func lastAttempt(_ group: [CommitRequest]) async throws -> (GroupCommit.Outcome, [LockHolder]) {
+  /// Attempts a commit with what is left of the time for locks, and notes meanwhile which sessions hold one that it
+  /// waits for. The commit does not wait for what the search has not found.
+  private func lastAttempt(
+    _ group: [CommitRequest], noting holders: Locked<[LockHolder]>
+  ) async throws -> GroupCommit.Outcome {
     try await database.withWriter { writer in
       var commit = commit
       commit.lockTimeout = max(store.deadline / 10, .milliseconds(100))
-      let search = Task { try await database.lockHolders(blocking: writer.server.processID) }
+      let search = Task {
+        let found = try await database.lockHolders(blocking: writer.server.processID)
+        holders.withLock { $0 = found }
+      }
       defer { search.cancel() }
-      let outcome = await commit.run(group, on: writer)
-      search.cancel()
-      return (outcome, (try? await search.value) ?? [])
+      return await commit.run(group, on: writer)
     }
   }
 

@@ -82,6 +82,7 @@ extern long SSL_get_verify_result(const struct ssl_st *session);
 extern int SSL_is_init_finished(const struct ssl_st *session);
 extern int SSL_pending(const struct ssl_st *session);
 extern int SSL_peek(struct ssl_st *session, void *buffer, int size);
+extern int SSL_want(const struct ssl_st *session);
 
 // Returns the session of a handshake, to be released with coffer_pq_release_session; NULL if there is none.
 static inline void *coffer_pq_retain_session(PGconn *connection) {
@@ -116,6 +117,8 @@ static inline int coffer_pq_peek(PGconn *connection, void *buffer, int size) {
     if (count > 0) return count;
     char byte;
     ssize_t raw = recv(PQsocket(connection), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    // The rest of a record may arrive between the two calls: OpenSSL then still wants to read (SSL_READING).
+    if (raw > 0 && SSL_want(session) == 2) return -1;
     return raw < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : 0;
   }
   ssize_t count = recv(PQsocket(connection), buffer, size, MSG_PEEK | MSG_DONTWAIT);

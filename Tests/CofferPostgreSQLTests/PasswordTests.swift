@@ -13,9 +13,11 @@ import Testing
 struct PasswordTests {
   private static let password = "hunter2 é'\\"
 
-  private func withServer(_ body: (PostgreSQLServer, TemporaryDirectory) async throws -> Void) async throws {
+  private func withServer(
+    _ settings: [String] = ["fsync = off"], _ body: (PostgreSQLServer, TemporaryDirectory) async throws -> Void
+  ) async throws {
     let server = try await PostgreSQLServer(
-      settings: ["fsync = off", "log_statement = all"],
+      settings: settings + ["log_statement = all"],
       rules: ["local all all trust", "host all all 127.0.0.1/32 scram-sha-256"])
     try await server.psql("CREATE ROLE ann LOGIN PASSWORD 'hunter2 é''\\'")
     try await body(server, try TemporaryDirectory())
@@ -69,9 +71,11 @@ struct PasswordTests {
     }
   }
 
-  @Test("A password that was changed is read again, once")
-  func changed() async throws {
-    try await withServer { server, directory in
+  @Test("A password that was changed is read again, once", arguments: [false, true])
+  func changed(encrypts: Bool) async throws {
+    let authority = try await TestAuthority()
+    try await withServer(encrypts ? try await authority.settings(for: "db.test") : ["fsync = off"]) {
+      server, directory in
       let file = directory.url.appendingPathComponent("password")
       try Data("\(Self.password)\n".utf8).write(to: file)
       var configuration = PostgreSQLConfiguration()
@@ -85,10 +89,14 @@ struct PasswordTests {
       _ = try await ServerConnection.open(target)
       #expect(reads.withLock { $0 } == 1)
       try await server.psql("ALTER ROLE ann PASSWORD 'new'")
+      // libpq tries a wrong password once more without TLS.
+      await expectStorageError(.permissionDenied, contains: "refuses the password") {
+        _ = try await ServerConnection.open(target)
+      }
       try Data("new".utf8).write(to: file)
       _ = try await ServerConnection.open(target)
       _ = try await ServerConnection.open(target)
-      #expect(reads.withLock { $0 } == 2)
+      #expect(reads.withLock { $0 } == 3)
     }
   }
 
@@ -139,9 +147,31 @@ struct PasswordTests {
     #expect(judge(request(10), request(0)) == [.allowed, .refused])
     #expect(judge(request(12)) == [.refused])
     #expect(judge(request(0)) == [.refused])
-    #expect(judge([UInt8(ascii: "R"), 0, 0, 0]) == [.incomplete])
+    #expect(judge([UInt8(ascii: "R"), 0, 0, 0]) == [.refused])
+    #expect(judge([UInt8(ascii: "N"), 0, 0, 0, 5, 0]) == [.refused])
+    // A request that arrives in two parts.
+    let begin = [UInt8(ascii: "R"), 0, 0, 0, 11, 0, 0, 0, 10, 65]
+    #expect(judge(begin, [0], [0] + request(11), request(12)) == [.allowed, .allowed, .allowed, .allowed])
+    #expect(judge(begin, [0, 0] + request(3)) == [.allowed, .refused])
     #expect(judge([UInt8(ascii: "R"), 0, 0, 0, 0, 0, 0, 0, 10]) == [.refused])
     #expect(judge([UInt8(ascii: "E")]) == [.allowed])
+  }
+
+  @Test("No request hides in the rest of another one, or behind the answer about TLS", arguments: [false, true])
+  func hiddenRequests(encrypts: Bool) async throws {
+    let plain: [UInt8] = [UInt8(ascii: "R"), 0, 0, 0, 8, 0, 0, 0, 3]
+    let (start, rest) = ([UInt8(ascii: "R"), 0, 0, 0, 23, 0, 0, 0, 10] + "SCRAM".utf8, "-SHA-256\0\0".utf8)
+    let server = try ScriptedServer()
+    async let received = server.serve(
+      encrypts ? [[[UInt8(ascii: "N")] + plain], [start + rest]] : [[start, rest + plain]])
+    var configuration = PostgreSQLConfiguration()
+    configuration.password = .provided { Data("hunter2".utf8) }
+    configuration.tls = encrypts ? .prefer : .disable
+    let target = try ConnectionTarget("postgresql://ann@127.0.0.1:\(server.port)/d?store=s", configuration)
+    await expectStorageError(.permissionDenied, contains: "SCRAM-SHA-256") {
+      _ = try await ServerConnection.open(target)
+    }
+    #expect(await received.range(of: Data("hunter2".utf8)) == nil)
   }
 
   @Test("A failing source is reported as such")

@@ -62,7 +62,9 @@ final class ConnectionAttempt: LoopSource {
     // libpq may replace the socket by another one, of the same number or not.
     thread.ignore(PQsocket(handle))
     stage = PQstatus(handle)
-    let (socket, isWatched) = (PQsocket(handle), gate != nil && stage == CONNECTION_AWAITING_RESPONSE)
+    if stage == CONNECTION_MADE { gate?.beginAnew() }
+    let isOffer = stage == CONNECTION_SSL_STARTUP && PQsslInUse(handle) == 0
+    let (socket, isWatched) = (PQsocket(handle), gate != nil && (isOffer || stage == CONNECTION_AWAITING_RESPONSE))
     if isWatched {
       switch gate?.look(at: handle) {
       case .refused: return finish(.authentication)

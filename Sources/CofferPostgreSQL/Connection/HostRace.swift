@@ -34,7 +34,7 @@ struct HostRace: Sendable {
     case headStartEnded
     case opened(Int, ServerConnection, Confirmation)
     case failed(Int, ConnectFailure)
-    /// The server has refused the confirmation for a reason that holds for every host.
+    /// The server has refused the confirmation for a reason that may hold for every host.
     case refused(ExchangeFailure)
   }
 
@@ -46,8 +46,8 @@ struct HostRace: Sendable {
   var lookup = HostLookup.shared
 
   /// Returns the first connection that is confirmed.
-  /// - Throws: the `ExchangeFailure` of `confirm`, if a server has refused it; an error of the source of the password;
-  ///   `CancellationError`.
+  /// - Throws: the first `ExchangeFailure` of `confirm`, if a server has refused it and no other host can be used; an
+  ///   error of the source of the password; `CancellationError`.
   func run<Confirmation>(_ confirm: @escaping Confirm<Confirmation>) async throws -> Outcome<Confirmation> {
     let password = try await target.readPassword()
     let (events, continuation) = AsyncStream.makeStream(of: Event<Confirmation>.self)
@@ -70,18 +70,24 @@ struct HostRace: Sendable {
       start(waiting.count)
     }
     var failures: [(host: ServerHost, failure: ConnectFailure)] = []
+    // A server that was cut off may know neither the tables nor the role.
+    var refusals: [ExchangeFailure] = []
     for await event in events {
       switch event {
       case .headStartEnded: start(waiting.count)
       case .opened(let index, let connection, let confirmation):
         target.prefer(index)
         return .opened(connection, confirmation)
-      case .refused(let failure): throw failure
+      case .refused(let failure):
+        refusals.append(failure)
+        start(waiting.count)
       case .failed(let index, let failure):
         failures.append((target.hosts[index], failure))
         start(waiting.count)
-        if failures.count == target.hosts.count { return .failed(failures) }
       }
+      guard failures.count + refusals.count == target.hosts.count else { continue }
+      if let refusal = refusals.first { throw refusal }
+      return .failed(failures)
     }
     throw CancellationError()
   }

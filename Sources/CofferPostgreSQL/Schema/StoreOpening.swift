@@ -44,14 +44,21 @@ struct StoreOpening {
 
   /// Opens the store, and creates it and the tables if they are missing and may be created.
   ///
-  /// What an unconfirmed server says about a store that may be written is read again once it has confirmed a commit.
+  /// What an unconfirmed server says about a store that may be written is read again once it has confirmed a commit: a
+  /// primary that was cut off may lack the store, or the right to write it. Nothing is created on it.
   func open() async throws -> OpenedStore {
+    if configuration.access == .readWrite { database.demandConfirmation() }
     var connection = try await database.open()
     defer { connection.abandon() }
     do {
       while true {
-        let store = try await open(on: connection)
-        if store.isReadOnly || database.isConfirmed(connection) { return store }
+        let isConfirmed = database.isConfirmed(connection)
+        let mayWrite = configuration.access != .readOnly && !connection.isReadOnly
+        do {
+          let mayCreate = configuration.createsIfMissing && mayWrite && isConfirmed
+          let store = try await open(on: connection, mayCreate: mayCreate)
+          if store.isReadOnly || isConfirmed { return store }
+        } catch let error as StorageError where error.code == .notFound && mayWrite && !isConfirmed {}
         if await database.confirm(connection) { continue }
         connection.abandon()
         connection = try await database.open()
@@ -61,8 +68,7 @@ struct StoreOpening {
     }
   }
 
-  private func open(on connection: ServerConnection) async throws -> OpenedStore {
-    let mayCreate = configuration.createsIfMissing && configuration.access != .readOnly && !connection.isReadOnly
+  private func open(on connection: ServerConnection, mayCreate: Bool) async throws -> OpenedStore {
     try await Schema(location: location).prepare(connection, mayCreate: mayCreate, within: database.deadline)
     if let store = try await find(on: connection) { return store }
     guard mayCreate else { throw missing }

@@ -162,18 +162,22 @@ package final class PostgreSQLDatabase: Sendable {
     }
   }
 
-  private func noteUse(of instance: ServerInstance, isConfirmed: Bool) {
+  /// Notes the server instance of a connection as the one in use, unless it is unconfirmed and must not be.
+  func noteUse(of instance: ServerInstance, isConfirmed: Bool) {
     // With the lock, so that no connection to the instance is used before. `state` is locked outside of it elsewhere.
     let histories = state.withLock { $0.stores.values.map(\.history) }
-    verified.withLock { verified in
+    let isUsed = verified.withLock { verified in
       if verified.instance == instance {
         verified.isConfirmed = verified.isConfirmed || isConfirmed
-        return
+        return true
       }
+      // A store may have been opened for writing meanwhile.
+      guard isConfirmed || !verified.mustBeConfirmed else { return false }
       if verified.instance != nil { for history in histories { history.noteChange() } }
       (verified.instance, verified.isConfirmed) = (instance, isConfirmed)
+      return true
     }
-    tell(.available)
+    if isUsed { tell(.available) }
   }
 
   /// Commits the only thing that every role may: a message in the write-ahead log, which nothing reads.

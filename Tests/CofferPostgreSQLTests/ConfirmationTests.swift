@@ -1,0 +1,87 @@
+import CofferCore
+import CofferTestSupport
+import CofferTestTraits
+import Foundation
+import Testing
+
+@testable import CofferPostgreSQL
+
+/// What a server may decide that has not confirmed a commit: nothing, as long as another one may be the primary.
+@Suite("PostgreSQL: unconfirmed servers", .serialized, .enabled(if: PostgreSQLServer.obstacle == nil, obstacle))
+struct ConfirmationTests {
+  let server: PostgreSQLServer
+  let database: String
+  /// A slow way to the server.
+  let link: LinkProxy
+
+  init() async throws {
+    server = try await SharedServer.running()
+    database = try await server.newDatabase()
+    link = try LinkProxy(to: server.port)
+    link.delay = 50
+  }
+
+  private func configuration() -> PostgreSQLConfiguration {
+    var configuration = PostgreSQLConfiguration()
+    configuration.instance = Instances().next()
+    return configuration
+  }
+
+  private func location(_ ports: Int...) -> String {
+    "postgresql://postgres@\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(database)?store=test"
+  }
+
+  @Test("A primary that confirms nothing neither creates a store nor says that there is none")
+  func absence() async throws {
+    let first = try await PostgreSQLEngine.open(location(server.port), configuration: configuration())
+    let commit = try await first.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
+    try await first.close()
+    let stale = try await PostgreSQLServer()
+    try await stale.psql("CREATE DATABASE \(database)")
+    try await stale.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    try await stale.psql("SELECT pg_reload_conf()")
+    #expect(try await eventually { try await stale.psql("SHOW synchronous_standby_names") == "nobody" })
+    for (creates, access) in [
+      (true, StoreAccess.readWriteOrReadOnly), (false, .readWriteOrReadOnly), (true, .readWrite),
+    ] {
+      var configuration = configuration()
+      (configuration.createsIfMissing, configuration.access) = (creates, access)
+      configuration.answerTimeout = .seconds(2)
+      let engine = try await PostgreSQLEngine.open(location(stale.port, link.port), configuration: configuration)
+      #expect(try await engine.entry("k")?.revision == commit.revision)
+      try await engine.close()
+    }
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'coffer'"
+    #expect(try await stale.psql(schemas, database: database) == "0")
+  }
+
+  @Test("The refusal of one host does not end the search, and is what is reported if no other can be used")
+  func refusal() async throws {
+    func open(_ ports: [Int]) async throws -> Int {
+      let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+      let target = try ConnectionTarget("postgresql://postgres@\(hosts)/postgres?store=s", configuration())
+      let outcome = try await HostRace(target: target, loop: .shared).run { server throws(ExchangeFailure) in
+        guard server.instance.port == link.port else { throw .refused(StorageError(.damaged, "Refused.")) }
+      }
+      guard case .opened(let connection, _) = outcome else { throw TestFailure("\(outcome)") }
+      await connection.close()
+      return connection.instance.port
+    }
+    #expect(try await open([server.port, link.port]) == link.port)
+    await #expect(throws: ExchangeFailure.self) { try await open([server.port, 1]) }
+  }
+
+  @Test("A server that has confirmed nothing does not take the place of one that has")
+  func displacement() async throws {
+    let database = PostgreSQLDatabase(try ConnectionTarget(location(server.port), configuration()), configuration())
+    let first = try await database.open()
+    #expect(await database.confirm(first))
+    let other = try await ServerConnection.open(try ConnectionTarget(location(link.port), configuration()))
+    database.noteUse(of: other.instance, isConfirmed: false)
+    #expect(database.isConfirmed(first))
+    database.noteUse(of: other.instance, isConfirmed: true)
+    #expect(database.isConfirmed(other) && !database.isConfirmed(first))
+    for connection in [first, other] { await connection.close() }
+    await database.close()
+  }
+}

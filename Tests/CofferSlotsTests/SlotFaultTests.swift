@@ -11,10 +11,23 @@ import Testing
 private final class UnsteadySlots: Slots {
   let shelf = ShelfSlots()
   let failing = Locked<Set<StoreKey>>([])
+  private let synced = Locked<Set<Slot>>([])
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
   func list() throws -> [Slot] { try shelf.list() }
+
+  func syncStaged() throws {
+    let present = try list()
+    synced.withLock { $0 = Set(present) }
+  }
+
+  /// Loses the staged values whose names are not synced.
+  func losePower() throws {
+    for slot in try list() where slot.isStaged && !synced.withLock({ $0.contains(slot) }) { try shelf.delete(slot) }
+  }
+
+  func loseStaged() throws { for slot in try list() where slot.isStaged { try shelf.delete(slot) } }
 
   func delete(_ slot: Slot) throws {
     if case .value(let key) = slot, failing.withLock({ $0.contains(key) }) {
@@ -32,6 +45,10 @@ private final class UnsteadySlots: Slots {
     try delete(source)
     return nil
   }
+}
+
+extension Slot {
+  fileprivate var isStaged: Bool { if case .staged = self { true } else { false } }
 }
 
 @Suite(.serialized) struct SlotFaultTests {
@@ -101,6 +118,67 @@ private final class UnsteadySlots: Slots {
     #expect(try await again.entry(StoreKey("key"))?.value == Data("fourth".utf8))
     #expect(again.latestRevision == revision)
     #expect(try Set(slots.list()) == [.value(key), .value(StoreKey("other"))])
+    try await again.close()
+  }
+
+  /// What a caller was told is stored is synced, and its loss is reported.
+  @Test func aValueThatIsCalledStoredSurvivesPowerLoss() async throws {
+    let (directory, slots) = (try TemporaryDirectory(), UnsteadySlots())
+    func open() async throws -> SlotEngine {
+      try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
+    }
+    let (key, other) = (StoreKey("key"), StoreKey("other"))
+    var engine = try await open()
+    try await put(engine, "key", "first")
+    slots.failing.withLock { $0 = [key] }
+    let error = await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
+    #expect(error?.message.contains("is stored") == true)
+    try slots.losePower()
+    #expect(try await engine.entry(key)?.value == Data("second".utf8))
+    slots.failing.withLock { $0 = [] }
+    try await engine.close()
+    engine = try await open()
+    #expect(try await engine.entry(key)?.value == Data("second".utf8))
+    // The other value of the batch is published, and its intent is forgotten.
+    for batch in [[key, other], [key]] {
+      slots.failing.withLock { $0 = [key] }
+      let puts = batch.map { WriteBatch.Operation.put($0, Data("third".utf8)) }
+      await #expect(throws: StorageError.self) { try await engine.commit(WriteBatch(puts), from: origin) }
+      slots.failing.withLock { $0 = [] }
+      try slots.loseStaged()
+      let again = try await open()
+      #expect(try await again.recoveryReport().lost == [key])
+      try await engine.close()
+      engine = again
+      #expect(try await engine.entry(key)?.value == Data("second".utf8))
+    }
+    try await engine.close()
+  }
+
+  /// Only a value whose name was not synced is lost without a report, since its commit was not acknowledged.
+  @Test(arguments: [false, true]) func aLossIsReportedUnlessNothingWasPromised(_ hasRecord: Bool) async throws {
+    let directory = try TemporaryDirectory()
+    let slots = UnsteadySlots()
+    let isCut = Locked(false)
+    var configuration = SlotConfiguration()
+    configuration.atStep = { step in
+      // As if power was lost here: the staged value is gone and nothing more reaches the shelf.
+      if step == .committed, !isCut.withLock({ $0 }) {
+        isCut.withLock { $0 = true }
+        try? FileManager.default.copyItem(atPath: directory.url.path, toPath: directory.url.path + ".copy")
+      }
+    }
+    defer { try? FileManager.default.removeItem(atPath: directory.url.path + ".copy") }
+    let engine = try await SlotEngine.open(
+      slots, journalIn: directory.url.path, name: "shelf:cut", configuration: configuration)
+    let record = WriteBatch.Operation.putRecord(SystemRecordName("test.record" as StoreKey), Data("r".utf8))
+    let batch = WriteBatch([.put(StoreKey("key"), Data("1".utf8))] + (hasRecord ? [record] : []))
+    try await engine.commit(batch, from: origin)
+    try await engine.close()
+    let again = try await SlotEngine.open(
+      UnsteadySlots(), journalIn: directory.url.path + ".copy", name: "shelf:copy")
+    #expect(try await again.recoveryReport().lost == (hasRecord ? [StoreKey("key")] : []))
+    #expect(try await again.entry(StoreKey("key")) == nil)
     try await again.close()
   }
 

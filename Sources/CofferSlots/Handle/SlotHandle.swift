@@ -102,7 +102,7 @@ final class SlotHandle: Sendable {
         }
       }
       // The names of several values must survive together. A single value that is lost was simply never committed.
-      if operations.count(where: \.isChange) > 1, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
+      if operations.syncStagedNames, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
     } catch let error as StorageError {
       discard(records)
       throw error.locating(at: name)
@@ -138,6 +138,11 @@ final class SlotHandle: Sendable {
   func locating<R>(_ key: StoreKey, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(at: name, key: key) }
   }
+}
+
+extension [WriteBatch.Operation] {
+  /// Whether the names of the staged values are synced before the commit: those of a batch of several changes are.
+  var syncStagedNames: Bool { count(where: \.isChange) > 1 }
 }
 
 extension WriteBatch.Operation {

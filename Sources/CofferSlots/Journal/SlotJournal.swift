@@ -16,6 +16,9 @@ struct SlotJournal {
     let key: StoreKey
     /// The staged version; `nil` for a removal.
     let staged: SlotID?
+    /// Whether a power loss may have removed the staged value although nothing else failed: its name was not synced
+    /// before the commit, and the commit was not acknowledged.
+    let mayBeLost: Bool
     /// The version that it replaces.
     let previous: SlotRecord?
   }
@@ -41,6 +44,9 @@ struct SlotJournal {
 
   // MARK: In the transaction of a commit
 
+  /// The byte after the id of a staged value whose name was not synced before its commit.
+  private static let unsynced = Data([1])
+
   /// Records a batch whose values are staged, and deletes the intents that are done up to a revision.
   /// - Throws: `keyUnavailable` for a plain value that would replace an envelope in a store without a key ring.
   static func record(
@@ -51,11 +57,12 @@ struct SlotJournal {
       try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
     }
     let revision = transaction.revision.integer
+    let mark = operations.syncStagedNames ? Data() : unsynced
     for (operation, record) in zip(operations, staged) {
       switch operation {
       case .put(let key, let value, let attributes):
         guard let record else { continue }
-        let previous = try transaction.query(SQL.intend, [revision, key.blob, .blob(record.id.bytes)]) { row in
+        let previous = try transaction.query(SQL.intend, [revision, key.blob, .blob(record.id.bytes + mark)]) { row in
           row.blob(0).withUnsafeBytes { SlotRecord($0) }
         }
         if previous.first??.attributes.isSealed == true, SealedValue.isRefused(value, attributes),
@@ -125,8 +132,10 @@ struct SlotJournal {
 
   /// Returns the staged versions that are not yet published.
   static func stagedVersions(in transaction: SQLiteTransaction) throws -> [SlotID] {
-    try transaction.query("SELECT staged FROM coffer_intents WHERE staged IS NOT NULL") { SlotID($0.blob(0)) }
-      .compactMap { $0 }
+    try transaction.query("SELECT staged FROM coffer_intents WHERE staged IS NOT NULL") {
+      SlotID($0.blob(0).prefix(16))
+    }
+    .compactMap { $0 }
   }
 
   /// Returns the keys of the intents that are not yet carried out.
@@ -140,15 +149,18 @@ struct SlotJournal {
   static func intents(_ statements: StatementCache, of location: String) throws -> [Intent] {
     try statements.query(SQL.intents, []) { row in
       let key = try row.blob(2).key.or(.damagedIntent(location))
+      let staged = row.isNull(3) ? nil : row.blob(3)
+      let mayBeLost = staged?.dropFirst(16) == unsynced
       // An unreadable version must not be read as `NULL`, which means a removal.
       return Intent(
         position: row.integer(0), revision: StoreRevision(UInt64(bitPattern: row.integer(1))), key: key,
-        staged: row.isNull(3) ? nil : try SlotID(row.blob(3)).or(.damagedIntent(location)),
+        staged: try staged.map { try SlotID(mayBeLost ? $0.prefix(16) : $0).or(.damagedIntent(location)) },
+        mayBeLost: mayBeLost,
         previous: row.isNull(4) ? nil : row.blob(4).withUnsafeBytes { SlotRecord($0) })
     }
   }
 
-  /// Deletes the intents that were carried out. Those of failed keys stay.
+  /// Deletes the intents that were carried out. Those of failed keys stay, and their staged values are synced by now.
   static func forget(_ intents: [Intent], except failed: Set<StoreKey>, _ committer: GroupCommitter) throws {
     guard let last = intents.last else { return }
     if failed.isEmpty {
@@ -157,6 +169,8 @@ struct SlotJournal {
       for intent in intents where !failed.contains(intent.key) {
         try committer.statements.execute("DELETE FROM coffer_intents WHERE position = ?1", [.integer(intent.position)])
       }
+      try committer.statements.execute(
+        "UPDATE coffer_intents SET staged = substr(staged, 1, 16) WHERE length(staged) > 16", [])
     }
   }
 

@@ -17,6 +17,8 @@ extension SlotHandle {
       try committer.housekeep {
         let intents = try SlotJournal.intents(committer.statements, of: name)
         let unpublished = try publish(intents, committer)
+        // What fails is called stored, so no power loss may remove it.
+        if !unpublished.waiting.isEmpty { try confirming { try slots.syncStaged() } }
         isResumed = true
         resume(unpublished)
         // Delete removals at once: carried out again, one would remove a file that was restored meanwhile.
@@ -29,7 +31,10 @@ extension SlotHandle {
     } catch let error as StorageError where error.code != .outcomeUnknown {
       // Either everything is published and only its intents remain, which the next commit deletes; or the lock of the
       // journal was not acquired, and nothing is published.
-      if !isResumed { resume(Unpublished(all: unfinished(error))) }
+      if !isResumed {
+        try confirming { try slots.syncStaged() }
+        resume(Unpublished(all: unfinished(error)))
+      }
     }
     reached(.finished)
     discardRetained()
@@ -65,8 +70,7 @@ extension SlotHandle {
           switch try publish(staged, key, committer) {
           case .moved: unpublished.completed += 1
           case .wasThere: break
-          case .isMissing where intents.count(where: { $0.revision == steps.last?.revision }) == 1:
-            // The name of a single staged value is not synced before its commit, which was not acknowledged then.
+          case .isMissing where steps.last?.mayBeLost == true:
             unpublished.failures[key] = lost(key)
           case .isLost, .isMissing:
             unpublished.failures[key] = lost(key)
@@ -83,7 +87,7 @@ extension SlotHandle {
       }
     }
     try carryOut(keys.map(\.key), &unpublished)
-    try syncPublished()
+    try confirming { try slots.sync() }
     reached(.synced)
     return unpublished
   }
@@ -169,9 +173,10 @@ extension SlotHandle {
     return versions.contains { matches($0, key, content) || isStillLost($0, key, content) }
   }
 
-  private func syncPublished() throws {
+  /// Runs a sync, whose failure leaves the outcome of the commits unknown.
+  private func confirming(_ sync: () throws -> Void) throws {
     do {
-      try slots.sync()
+      try sync()
     } catch let error as StorageError {
       throw StorageError(
         .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",

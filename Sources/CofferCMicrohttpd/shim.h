@@ -93,6 +93,13 @@ static inline int coffer_mhd_socket(struct MHD_Connection *connection) {
   return info ? info->connect_fd : -1;
 }
 
+// Returns the size of a request's head, including the empty line after it; 0 while it has not arrived.
+static inline size_t coffer_mhd_head_size(struct MHD_Connection *connection) {
+  const union MHD_ConnectionInfo *info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+  return info ? info->header_size : 0;
+}
+
 // Ends a request target at its "?". libmicrohttpd would store each item of the query in the memory of the connection,
 // for callers who want them one by one; where some hundred items exceed it, 0.9.75 neither answers the request nor ends
 // the connection. The target lies in the connection's buffer, which the query is part of.

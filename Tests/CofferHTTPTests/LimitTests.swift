@@ -90,7 +90,8 @@ struct LimitTests {
       request("POST /", ["Content-Length: 4", " X: b"]) + "abcd",
       "GET / HTTP/1.1\nHost: x\nConnection: close\n\n", "GET / HTTP/1.1\r\nHost: x\nX: b\r\n\r\n",
       "POST / HTTP/1.1\r\nHost: x\r\nX: b\nContent-Length: 4\r\n\r\nabcd",
-      "GET / HTTP/1.1\nHost: x\r\n\r\n",
+      "GET / HTTP/1.1\nHost: x\r\n\r\n", "GET / HTTP/1.1\r\nHost: x\n\r\n", "GET / HTTP/1.1\r\nHost: x\r\n\n",
+      "GET / HTTP/1.0\r\n\n", "GET / HTTP/1.0\n\r\n",
       "POST / HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ])
   func ambiguous(_ text: String) async throws {

@@ -22,6 +22,8 @@
     var hasBegun = false
     var method = ""
     var headers: [(name: String, value: String)] = []
+    /// The address of the head.
+    var headStart: UInt = 0
     /// The address after the line of the head that was read last.
     var lineEnd: UInt = 0
     /// Whether a line of the head is folded or does not end with CR LF.

@@ -55,6 +55,8 @@
     private func readHeaders(version: String) -> String? {
       MHD_get_connection_values_n(
         connection, MHD_ValueKind.HEADER_KIND, collectHeader, Unmanaged.passUnretained(self).toOpaque())
+      // The last field and the empty line end with CR LF each.
+      if headStart + UInt(coffer_mhd_head_size(connection)) != lineEnd + 4 { hasOddLines = true }
       // RFC 9112, 2.2 and 5.2: a proxy may read such lines in another way.
       if hasOddLines { return "A line of the head is folded or does not end with CR LF." }
       var lengths: [String] = []

@@ -37,6 +37,7 @@
     let exchange = Unmanaged<Exchange>.fromOpaque(object).takeUnretainedValue()
     guard exchange.hasBegun else {
       let text = version.map { String(cString: $0) } ?? ""
+      exchange.headStart = UInt(bitPattern: method)
       exchange.lineEnd = version.map { UInt(bitPattern: $0) + UInt(text.utf8.count) } ?? 0
       return exchange.begin(method: String(cString: method), version: text)
     }

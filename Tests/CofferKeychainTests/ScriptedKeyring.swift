@@ -43,10 +43,12 @@
     }
 
     /// The behaviors: `prompts` answers each prompt by itself, as KeePassXC does; `asks` never answers one; `declines`
-    /// answers each as dismissed; `claims` has 300,000 items; `type` opens a session with a malformed
+    /// answers each as dismissed; `late` carries out what it asks for when the prompt is dismissed; `mute` does not even
+    /// answer a dismissal; `locks` unlocks items by a prompt, and `keeps` asks for it in vain; `slow` takes half a
+    /// second to delete an item. The collection `locked` is always locked and shows no items; `claims` has 300,000 items; `type` opens a session with a malformed
     /// reply; `secrets` sends secrets that cannot be decrypted.
     private static let script = """
-      import dbus, dbus.service, dbus.mainloop.glib, os, sys
+      import dbus, dbus.service, dbus.mainloop.glib, os, sys, time
       from gi.repository import GLib
       behavior, log = sys.argv[1], open(sys.argv[2], "a", buffering=1)
       dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
@@ -57,8 +59,8 @@
       PRIME = int("FFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD"
         "EF9519B3CD3A431B302B0A6DF25F14374FE1356D6D51C245E485B576625E7EC6F44C42E9A637ED6B0BFF5CB6F406B7ED"
         "EE386BFB5A899FA5AE9F24117C4B1FE649286651ECE65381FFFFFFFFFFFFFFFF", 16)
-      items, objects = {}, []
-      asks = behavior in ("prompts", "asks", "declines")
+      items, objects, unlocked = {}, [], []
+      asks = behavior in ("prompts", "asks", "declines", "late", "mute")
 
       class Prompt(dbus.service.Object):
           def __init__(self, act):
@@ -69,12 +71,13 @@
           @dbus.service.method(P, in_signature="s")
           def Prompt(self, window):
               log.write("Prompt\\n")
-              if behavior == "prompts": GLib.idle_add(lambda: self.Completed(False, self.act()) and False)
+              if behavior in ("prompts", "locks"): GLib.idle_add(lambda: self.Completed(False, self.act()) and False)
               if behavior == "declines": GLib.idle_add(lambda: self.Completed(True, "") and False)
           @dbus.service.method(P)
           def Dismiss(self):
               log.write("Dismiss\\n")
-              self.Completed(True, "")
+              if behavior == "late": self.Completed(False, self.act())
+              elif behavior != "mute": self.Completed(True, "")
           @dbus.service.signal(P, signature="bv")
           def Completed(self, dismissed, result): pass
 
@@ -92,6 +95,7 @@
           @dbus.service.method(I, out_signature="o")
           def Delete(self):
               log.write("Delete\\n")
+              if behavior == "slow": time.sleep(0.5)
               def act():
                   del items[self.path]
                   self.remove_from_connection()
@@ -100,7 +104,8 @@
           @dbus.service.method(PROPERTIES, in_signature="s", out_signature="a{sv}")
           def GetAll(self, interface):
               log.write("GetAll\\n")
-              return dict(self.properties, Locked=dbus.Boolean(False), Created=dbus.UInt64(1), Modified=dbus.UInt64(1))
+              locked = dbus.Boolean(behavior in ("locks", "keeps") and self.path not in unlocked)
+              return dict(self.properties, Locked=locked, Created=dbus.UInt64(1), Modified=dbus.UInt64(1))
           @dbus.service.method(PROPERTIES, in_signature="ssv")
           def Set(self, interface, name, value):
               if "Uuid" in value: raise dbus.DBusException(name="org.freedesktop.DBus.Error.InvalidArgs")
@@ -114,8 +119,8 @@
               return {"Locked": dbus.Boolean(False), "Label": "x", "Attributes": attributes}
 
       class Collection(dbus.service.Object):
-          @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v")
-          def Get(self, interface, name): return dbus.Boolean(False)
+          @dbus.service.method(PROPERTIES, in_signature="ss", out_signature="v", path_keyword="path")
+          def Get(self, interface, name, path): return dbus.Boolean(path.endswith("/locked"))
           @dbus.service.method(C, in_signature="a{ss}", out_signature="ao")
           def SearchItems(self, wanted):
               log.write("SearchItems\\n")
@@ -140,6 +145,11 @@
               return (dbus.ByteArray(pow(2, 12345678901234567890, PRIME).to_bytes(128, "big")), session)
           @dbus.service.method(S, in_signature="s", out_signature="o")
           def ReadAlias(self, name): return dbus.ObjectPath(LOGIN)
+          @dbus.service.method(S, in_signature="ao", out_signature="aoo")
+          def Unlock(self, paths):
+              log.write("Unlock\\n")
+              act = lambda: unlocked.extend(paths) or dbus.Array(paths, signature="o")
+              return (dbus.Array([], signature="o"), Prompt(act).path)
           @dbus.service.method(S, in_signature="aoo", out_signature="a{o(oayays)}")
           def GetSecrets(self, paths, session):
               def secret(path):
@@ -150,7 +160,7 @@
               found = {path: secret(path) for path in paths if path in items or behavior == "secrets"}
               return dbus.Dictionary(found, signature="o(oayays)")
 
-      keep = [Service(bus, ROOT), Collection(bus, LOGIN), Claimed(bus, "/claimed")]
+      keep = [Service(bus, ROOT), Collection(bus, LOGIN), Collection(bus, ROOT + "/collection/locked"), Claimed(bus, "/claimed")]
       name = dbus.service.BusName("org.freedesktop.secrets", bus)
       GLib.MainLoop().run()
       """

@@ -1,4 +1,5 @@
 #if SecretService && os(Linux)
+  import CofferBus
   import CofferCore
   import CofferProcessTesting
   import CofferSlots
@@ -71,6 +72,71 @@
       #expect(error.code == .unavailable && error.message.contains("nobody has allowed it"), "\(error)")
       #expect(keyring.calls.starts(with: ["CreateItem", "Prompt"]))
       #expect(try client.search(attributes("a")) == [])
+    }
+
+    @Test("An answer at the last moment counts, and without any the outcome is unknown", arguments: ["late", "mute"])
+    func dismissed(_ behavior: String) throws {
+      let keyring = try ScriptedKeyring(behavior, on: bus)
+      let client = client(.seconds(3))
+      if behavior == "late" {
+        let path = try client.create("a")
+        #expect(try client.search(attributes("a")) == [path])
+      } else {
+        let error = try #require(throws: StorageError.self) { try client.create("a") }
+        #expect(error.code == .outcomeUnknown, "\(error)")
+      }
+      #expect(keyring.calls.starts(with: ["CreateItem", "Prompt", "Dismiss"]))
+    }
+
+    @Test("Locked items are unlocked by one prompt, which is dismissed in time", arguments: ["locks", "keeps"])
+    func unlocking(_ behavior: String) throws {
+      let keyring = try ScriptedKeyring(behavior, on: bus)
+      let client = client(prompts: true)
+      let paths = try ["a", "b", "c"].map { try client.create($0) }
+      if behavior == "locks" {
+        #expect(try client.items(paths).map(\.path) == paths)
+      } else {
+        let connection = try BusConnection(address: bus.address, timeout: .seconds(20))
+        let owner = try #require(try connection.owner(of: KeyringService.name))
+        let service = KeyringService(connection: connection, owner: owner, patience: .milliseconds(100))
+        let error = try #require(throws: NotOpen.self) { _ = try service.items(paths) }
+        #expect(error.state == .prompting, "\(error)")
+      }
+      let calls = keyring.calls.filter { !["CreateItem", "GetAll"].contains($0) }
+      #expect(calls == ["Unlock", "Prompt"] + (behavior == "locks" ? [] : ["Dismiss"]))
+    }
+
+    @Test("Absence is not proven by a locked keyring that is not the default one")
+    func lockedElsewhere() throws {
+      let keyring = try ScriptedKeyring("usual", on: bus)
+      let client = client()
+      let hidden = try #require(KeyringItemPath(KeyringService.path + "/collection/locked/i1"))
+      #expect(code(of: { try client.delete(hidden) }) == .unavailable)
+      #expect(code(of: { try client.setAttributes(hidden, attributes("a")) }) == .unavailable)
+      #expect(code(of: { try client.items([hidden]) }) == .unavailable)
+      #expect(code(of: { try client.secrets([hidden]) }) == .unavailable)
+      let gone = try #require(KeyringItemPath(KeyringService.path + "/collection/gone/i1"))
+      #expect(try !client.delete(gone) && client.items([gone]).isEmpty)
+      withExtendedLifetime(keyring) {}
+    }
+
+    @Test("One deadline applies to all calls of a change")
+    func slow() throws {
+      let keyring = try ScriptedKeyring("slow", on: bus)
+      let key = StoreKey("token")
+      let directory = try TemporaryDirectory()
+      let slots = KeyringSlots(
+        try KeyringScope(service: service, accessGroup: nil), accessibility: .whenUnlocked,
+        keyringDirectory: "/dev/null",
+        control: directory.url.path, address: bus.address, timeout: .seconds(2), allowsPlainSession: true)
+      let account = KeyringAttribute("account", KeyringAccount(key).text)
+      for _ in 0..<10 {
+        _ = try client().create(
+          label: "x", [KeyringAttribute("service", service), account], secret: Data("x".utf8), replace: false)
+      }
+      let error = try #require(throws: StorageError.self) { try slots.delete(.value(key)) }
+      #expect([.unavailable, .outcomeUnknown].contains(error.code), "\(error)")
+      #expect(keyring.calls.count { $0 == "Delete" } < 10)
     }
 
     @Test("A keyring that claims 300,000 items costs one deadline for each operation")

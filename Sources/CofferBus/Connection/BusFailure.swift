@@ -98,7 +98,7 @@ public struct BusFailure: Error, Sendable, CustomStringConvertible {
   }
 
   /// Returns the failure with ``mayHaveHappened`` set for a call that changes state or not.
-  func ofCall(changingSomething: Bool) -> BusFailure {
+  package func ofCall(changingSomething: Bool) -> BusFailure {
     var failure = self
     failure.mayHaveHappened = changingSomething && (kind == .timedOut || kind == .closed || kind == .gone)
     return failure

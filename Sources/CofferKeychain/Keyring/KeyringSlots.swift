@@ -93,7 +93,7 @@ import CofferLocks
       guard !before.isLocked else { throw before.isLockedError }
       // One at a time: the first is one of ours, as a rule.
       let hasOurs = try client.search(scopeAttributes, in: noted).contains { path in
-        try client.items([path], in: noted).contains(where: isOurs)
+        try client.items([path]).contains(where: isOurs)
       }
       return hasOurs ? noted : nil
     }
@@ -107,29 +107,27 @@ import CofferLocks
 
     private func items(with attributes: [KeyringAttribute]) throws -> [KeyringItem] {
       let wanted = scopeAttributes + attributes
-      // A search also returns items with more attributes, such as those of another group, and an item may be given
-      // other attributes before it is read.
-      let home = try home()
-      let items = try client.items(client.search(wanted, in: home), in: home).filter { item in
-        isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
+      return try client.operation {
+        // A search also returns items with more attributes, such as those of another group, and an item may be given
+        // other attributes before it is read.
+        let items = try client.items(client.search(wanted, in: home())).filter { item in
+          isOfGroup(item) && wanted.allSatisfy(item.attributes.contains)
+        }
+        if !items.contains(where: isOurs) {
+          try refuseNewKeyring()
+          try refuseForeign()
+        }
+        return items
       }
-      if !items.contains(where: isOurs) {
-        try refuseNewKeyring()
-        try refuseForeign()
-      }
-      return items
     }
-
-    private func allItems() throws -> [KeyringItem] { try client.operation { try items(with: []) } }
 
     /// Throws `foreignFormat` if the service has secrets of another library, before the first use of this store.
     func refuseForeign() throws {
-      try foreign?.refuse {
-        let home = try home()
-        let items = try client.items(client.search(scopeAttributes, in: home), in: home).filter(isOfGroup)
-        guard !items.contains(where: isOurs) else { return nil }
-        return try ForeignSecrets.recognize(items, in: scope) { item in
-          try client.secrets([item.path]).first?.data
+      try client.operation {
+        try foreign?.refuse {
+          let items = try client.items(client.search(scopeAttributes, in: home())).filter(isOfGroup)
+          guard !items.contains(where: isOurs) else { return nil }
+          return try ForeignSecrets.recognize(items, in: scope) { try client.secrets([$0.path]).first?.data }
         }
       }
     }
@@ -231,7 +229,7 @@ import CofferLocks
     }
 
     func list() throws -> [Slot] {
-      let items = try allItems()
+      let items = try items(with: [])
       note(items)
       return items.compactMap { item in
         guard let slot = Self.slot(of: item) else {
@@ -253,7 +251,7 @@ import CofferLocks
     }
 
     func stamps() throws -> [StoreKey: SlotPresence]? {
-      let items = try allItems().filter { Self.slot(of: $0) == nil }
+      let items = try items(with: []).filter { Self.slot(of: $0) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
       var stamps: [StoreKey: SlotPresence] = [:]
       for case (let key?, let items) in byKey {
@@ -271,9 +269,11 @@ import CofferLocks
     // MARK: Writing
 
     func checkWritable() throws {
-      try requireOpen()
-      try refuseNewKeyring()
-      try refuseForeign()
+      try client.operation {
+        try requireOpen()
+        try refuseNewKeyring()
+        try refuseForeign()
+      }
     }
 
     func stage(
@@ -312,12 +312,18 @@ import CofferLocks
         KeyringAttribute(Attribute.slot, waiting.rawValue), KeyringAttribute(Attribute.version, id.description),
         KeyringAttribute(Attribute.accessibility, accessibility.name),
       ]
-      _ = try client.create(
-        label: label, [KeyringAttribute(Attribute.schema, "coffer.Secret")] + scopeAttributes + attributes,
-        secret: data, replace: true, in: home())
+      _ = try client.operation {
+        try client.create(
+          label: label, [KeyringAttribute(Attribute.schema, "coffer.Secret")] + scopeAttributes + attributes,
+          secret: data, replace: true, in: home())
+      }
     }
 
     func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+      try client.operation { try moveItem(source, to: target) }
+    }
+
+    private func moveItem(_ source: Slot, to target: Slot) throws -> SlotStamp? {
       guard let item = try item(in: source), let id = Self.version(of: item) else {
         throw StorageError(.notFound, "There is nothing to move: the keyring has no such item.")
       }
@@ -350,14 +356,13 @@ import CofferLocks
     }
 
     func copy(_ source: Slot, to target: Slot) throws {
-      if let content = try read(source) { _ = try write(content.data, to: target) }
+      try client.operation { if let content = try read(source) { _ = try write(content.data, to: target) } }
     }
 
     func delete(_ slot: Slot) throws {
-      if case .value(let key) = slot {
-        for item in try items(of: key) { try client.delete(item.path) }
-      } else if let item = try item(in: slot) {
-        try client.delete(item.path)
+      try client.operation {
+        let found = if case .value(let key) = slot { try items(of: key) } else { try item(in: slot).map { [$0] } ?? [] }
+        for item in found { try client.delete(item.path) }
       }
     }
 

@@ -59,26 +59,45 @@ import CofferLocks
       return collection
     }
 
+    /// Throws unless an item that was not found in a collection does not exist: the collection is unlocked, or is gone
+    /// itself and the default one is unlocked.
+    func requireProof(ofAbsenceIn collection: KeyringItemPath?) throws {
+      do {
+        _ = try openCollection(collection)
+      } catch let notOpen as NotOpen where notOpen.state == .noDefaultCollection && collection != nil {
+        _ = try openCollection()
+      }
+    }
+
     // MARK: Items
 
     /// Returns those of the items that exist, without their secrets. That others do not is only proven while the
     /// collection is unlocked.
     func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
-      let (method, interface) = (BusMethod.getProperties, BusValue.string(BusMethod.item))
-      let replies = try connection.call(method, of: owner, at: paths.map(\.description), [interface])
-      return try zip(paths, replies).compactMap { path, reply in
-        do {
-          if let item = try item(path, reply.get()) { return item }
-          // A locked item does not show the attributes that were stored.
-          guard try unlock(path) else { throw NotOpen(state: .locked) }
-          guard let item = try item(path, call(method, at: path.description, [interface])) else {
-            throw NotOpen(state: .locked)
-          }
-          return item
-        } catch let failure as BusFailure where failure.isOfNoObject {
-          return nil
-        }
+      var (items, locked) = try look(at: paths)
+      if !locked.isEmpty {
+        // A locked item does not show the attributes that were stored.
+        guard try unlock(locked) else { throw NotOpen(state: .locked) }
+        let unlocked = try look(at: locked)
+        guard unlocked.locked.isEmpty else { throw NotOpen(state: .locked) }
+        items.merge(unlocked.items) { $1 }
       }
+      return paths.compactMap { items[$0] }
+    }
+
+    private func look(
+      at paths: [KeyringItemPath]
+    ) throws -> (items: [KeyringItemPath: KeyringItem], locked: [KeyringItemPath]) {
+      let interface = BusValue.string(BusMethod.item)
+      let replies = try connection.call(.getProperties, of: owner, at: paths.map(\.description), [interface])
+      var items: [KeyringItemPath: KeyringItem] = [:]
+      var locked: [KeyringItemPath] = []
+      for (path, reply) in zip(paths, replies) {
+        do {
+          if let item = try item(path, reply.get()) { items[path] = item } else { locked.append(path) }
+        } catch let failure as BusFailure where failure.isOfNoObject {}
+      }
+      return (items, locked)
     }
 
     /// Returns an item with these properties, or `nil` if it is locked.
@@ -109,33 +128,41 @@ import CofferLocks
 
     // MARK: Prompts
 
-    /// Unlocks an item if prompts are allowed.
+    /// Unlocks items if prompts are allowed.
     /// - Returns: Whether they are.
-    private func unlock(_ path: KeyringItemPath) throws -> Bool {
+    private func unlock(_ paths: [KeyringItemPath]) throws -> Bool {
       guard patience != nil else { return false }
-      let reply = try call(.unlock, at: Self.path, [.objectPaths([path.description])])
-      if let prompt = reply[1]?.itemPath { _ = try answer(prompt) }
+      let reply = try call(.unlock, at: Self.path, [.objectPaths(paths.map(\.description))])
+      if let prompt = reply[1]?.itemPath { _ = try answer(prompt, isOfChange: false) }
       return true
     }
 
     /// Completes the prompt with which a keyring has replied to a change, if it has, and returns its result.
     ///
     /// KeePassXC replies with a prompt to each new item, and answers it without showing anything unless its settings
-    /// ask the user. A prompt that is not answered in time is dismissed, and so is that of a locked keyring.
+    /// ask the user. A prompt that is not answered in time is dismissed, and so is that of a locked keyring. An answer
+    /// that was given before a dismissal counts.
     /// - Parameter collection: the collection of the changed item.
     func complete(_ prompt: BusValue?, in collection: KeyringItemPath?) throws -> BusValue? {
       guard let prompt = prompt?.itemPath else { return nil }
       do {
         if patience == nil, let collection { try requireOpen(collection) }
-        return try answer(prompt)
       } catch {
-        CallBudget.extend(by: .milliseconds(500))
-        _ = try? call(.dismiss, at: prompt.description)
+        dismiss(prompt)
         throw error
       }
+      return try answer(prompt)
     }
 
-    private func answer(_ prompt: KeyringItemPath) throws -> BusValue? {
+    private func dismiss(_ prompt: KeyringItemPath) {
+      CallBudget.extend(by: Self.farewell)
+      _ = try? call(.dismiss, at: prompt.description)
+    }
+
+    /// The time in which a prompt that is dismissed has to end.
+    private static let farewell = Duration.milliseconds(500)
+
+    private func answer(_ prompt: KeyringItemPath, isOfChange: Bool = true) throws -> BusValue? {
       let context = try MainContext()
       let completed = Locked<BusValue?>(nil)
       let wait = try patience ?? CallBudget.rest(of: .seconds(1_000_000))
@@ -148,14 +175,23 @@ import CofferLocks
           connection.unsubscribe(subscription)
           context.drain()
         }
+        let hasEnded = { completed.withLock { $0 != nil } }
+        defer {
+          if !hasEnded() {
+            dismiss(prompt)
+            context.iterate(until: .now + Self.farewell, or: hasEnded)
+          }
+        }
         // The empty text stands for no window.
         _ = try call(.showPrompt, at: prompt.description, [.string("")])
         let start = ContinuousClock.now
-        context.iterate(until: start + wait) { completed.withLock { $0 != nil } }
+        context.iterate(until: start + wait, or: hasEnded)
         if patience != nil { CallBudget.extend(by: .now - start) }
       }
-      // Not answered, or the user has declined.
-      guard let answer = completed.withLock({ $0 }), answer[0]?.bool == false else { throw NotOpen(state: .prompting) }
+      guard let answer = completed.withLock({ $0 }) else {
+        throw BusFailure(.timedOut, "the prompt has not ended").ofCall(changingSomething: isOfChange)
+      }
+      guard answer[0]?.bool == false else { throw NotOpen(state: .prompting) }
       return answer[1]?.unboxed
     }
   }

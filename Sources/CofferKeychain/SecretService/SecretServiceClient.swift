@@ -138,15 +138,16 @@ import CofferLocks
     }
 
     /// Returns those of the items that exist, without their secrets, in the order of the paths.
-    package func items(_ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil) throws -> [KeyringItem] {
-      try inWords { try withService { try items(paths, in: collection, of: $0) } }
+    package func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
+      try inWords { try withService { try items(paths, of: $0) } }
     }
 
-    private func items(
-      _ paths: [KeyringItemPath], in collection: KeyringItemPath? = nil, of service: KeyringService
-    ) throws -> [KeyringItem] {
+    private func items(_ paths: [KeyringItemPath], of service: KeyringService) throws -> [KeyringItem] {
       let items = try service.items(paths)
-      if items.count < paths.count { _ = try service.openCollection(collection) }
+      let found = Set(items.map(\.path))
+      for collection in paths.filter({ !found.contains($0) }).map(\.parent).uniqued {
+        try service.requireProof(ofAbsenceIn: collection)
+      }
       return items
     }
 
@@ -229,7 +230,7 @@ import CofferLocks
             _ = try service.complete(reply[0], in: path.parent)
             return true
           } catch let failure as BusFailure where failure.isOfNoObject {
-            _ = try service.openCollection()  // absence is proven only while the collection is open
+            try service.requireProof(ofAbsenceIn: path.parent)
             return false
           }
         }

@@ -48,7 +48,8 @@ struct LockTests {
     _ = try await other.rows("SELECT 1 FROM coffer.stores FOR UPDATE")
     func sessions(_ condition: String) async throws -> [Int32] {
       try await server.psql(
-        "SELECT pid FROM pg_stat_activity WHERE datname = '\(database)' AND application_name = 'coffer' AND \(condition)"
+        "SELECT pid FROM pg_stat_activity WHERE datname = '\(database)' AND application_name = 'coffer' "
+          + "AND \(condition)"
       ).split(separator: "\n").compactMap { Int32($0) }
     }
     let waits = "wait_event_type = 'Lock'"

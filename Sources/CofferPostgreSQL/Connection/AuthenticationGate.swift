@@ -24,8 +24,8 @@ struct AuthenticationGate {
   mutating func beginAnew() { self = AuthenticationGate(allowing: methods) }
 
   /// Judges all that has arrived. If it is allowed, nothing more arrives until `coffer_pq_let_in` is called: libpq
-  /// would read it, too. With TLS it reads one record at a time, which is what this has seen. libpq has room for as much
-  /// as this looks at, and no server sends so much before it is answered.
+  /// would read it, too. With TLS it reads one record at a time, which is what this has seen. libpq has room for as
+  /// much as this looks at, and no server sends so much before it is answered.
   mutating func look(at handle: OpaquePointer) -> Verdict {
     guard !isOver else { return .allowed }
     let socket = PQsocket(handle)

@@ -43,10 +43,10 @@
     }
 
     /// The behaviors: `prompts` answers each prompt by itself, as KeePassXC does; `asks` never answers one; `declines`
-    /// answers each as dismissed; `late` carries out what it asks for when the prompt is dismissed; `mute` does not even
-    /// answer a dismissal; `locks` unlocks items by a prompt, and `keeps` asks for it in vain; `slow` takes half a
-    /// second to delete an item. The collection `locked` is always locked and shows no items; `claims` has 300,000 items; `type` opens a session with a malformed
-    /// reply; `secrets` sends secrets that cannot be decrypted.
+    /// answers each as dismissed; `late` carries out what is asked for when its prompt is dismissed; `mute` does not
+    /// even answer a dismissal; `locks` unlocks items by a prompt, and `keeps` asks for it in vain; `slow` takes half a
+    /// second to delete an item; `claims` has 300,000 items; `type` opens a session with a malformed reply; `secrets`
+    /// sends secrets that cannot be decrypted. The collection `locked` is always locked and shows no items.
     private static let script = """
       import dbus, dbus.service, dbus.mainloop.glib, os, sys, time
       from gi.repository import GLib
@@ -160,7 +160,8 @@
               found = {path: secret(path) for path in paths if path in items or behavior == "secrets"}
               return dbus.Dictionary(found, signature="o(oayays)")
 
-      keep = [Service(bus, ROOT), Collection(bus, LOGIN), Collection(bus, ROOT + "/collection/locked"), Claimed(bus, "/claimed")]
+      keep = [Service(bus, ROOT), Collection(bus, LOGIN), Claimed(bus, "/claimed")]
+      locked = Collection(bus, ROOT + "/collection/locked")
       name = dbus.service.BusName("org.freedesktop.secrets", bus)
       GLib.MainLoop().run()
       """

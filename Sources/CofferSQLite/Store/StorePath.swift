@@ -101,27 +101,36 @@ extension StoreFile {
         advice: "Give the path of a file. Nothing was changed.", location: description)
     }
     guard status.st_size == 0 else { return }
-    try checkLeftovers("is empty, but it was not before")
-    if try size(of: wakePath) != nil { throw lost("is empty, but it was not before", beside: "-wake") }
+    // A rollback journal beside it is that of a creation: one that was killed, or another process's.
+    let isLost = try size(of: logPath) ?? 0 > 0 || size(of: wakePath) != nil
+    if isLost, try size(of: path) == 0 {
+      throw lost("is empty, but it was not before", beside: try size(of: logPath) ?? 0 > 0 ? "-wal" : "-wake")
+    }
     guard mayCreate else { throw Schema.missing(description) }
   }
 
   private func create(mayCreate: Bool) throws {
     try checkLeftovers()
     guard mayCreate else { throw Schema.missing(description) }
-    guard try size(of: wakePath) != nil else { return try createEmpty() }
-    // The wake-up file of a deleted database holds no data, but would make the new one look like an emptied one. The
-    // lock keeps it from being mistaken for the wake-up file that another process creates meanwhile.
+    let leftovers = [wakePath, logPath, sharedMemoryPath]
+    guard try leftovers.contains(where: { try size(of: $0) != nil }) else { return try createEmpty() }
+    // The files of a deleted database hold no data. But its wake-up file would make the new one look like an emptied
+    // one, and a process that still has it open would share its log with the new one. The lock keeps them from being
+    // mistaken for those that another process creates meanwhile.
     guard let lock = try checkpointLock(.patient(milliseconds: busyTimeout)) else {
       throw StorageError(
-        .busy, "Another process still uses the store that was deleted at this path.",
-        advice: "End that process, then try again. Nothing was changed.", location: description)
+        .busy, "Another process is creating a store at this path, or still uses the one that was deleted there.",
+        advice: "Try again, or end that process. Nothing was changed.", location: description)
     }
     try withExtendedLifetime(lock) {
       guard try size(of: path) == nil else { return }
-      guard unlink(wakePath) == 0 || errno == ENOENT else {
-        throw StorageError.system("unlink", path: wakePath, errno: errno, location: description)
+      try checkLeftovers()
+      try WakeFile.remove(of: self)
+      for leftover in [logPath, sharedMemoryPath] where unlink(leftover) != 0 && errno != ENOENT {
+        throw StorageError.system("unlink", path: leftover, errno: errno, location: description)
       }
+      // A removal that a power loss undoes would make the empty database look like an emptied one.
+      try OpenDirectory.sync(PathParts(path).parent)
       try createEmpty()
     }
   }
@@ -134,11 +143,12 @@ extension StoreFile {
     if file >= 0 { close(file) }
   }
 
-  /// Checks that no log is left beside a missing or empty database: SQLite would delete it, although it may hold all
-  /// that is left of the data.
-  func checkLeftovers(_ what: String = "is missing") throws {
+  /// Checks that no log is left beside a missing database: SQLite would delete it, although it may hold all that is left
+  /// of the data.
+  func checkLeftovers() throws {
     for suffix in ["-wal", "-journal"] {
-      if let log = try size(of: path + suffix), log > 0 { throw lost(what, beside: suffix) }
+      guard let log = try size(of: path + suffix), log > 0, try size(of: path) == nil else { continue }
+      throw lost("is missing", beside: suffix)
     }
   }
 

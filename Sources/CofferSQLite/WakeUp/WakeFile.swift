@@ -97,15 +97,7 @@ final class WakeFile: Sendable {
   /// Initializes a new file, and rejects one that is not a wake-up file. It never truncates a file, not even briefly:
   /// a process that has it mapped would be killed by SIGBUS.
   private static func makeWhole(_ descriptor: Int32, _ file: StoreFile) throws {
-    var found = [UInt8](repeating: 0, count: magic.count)
-    let count = pread(descriptor, &found, found.count, 0)
-    // With a damaged magic the words are still used, since each carries a check. Format 1 had other words.
-    let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
-    guard isOurs else {
-      throw StorageError(
-        .notAStore, "Another file exists at the path of the store's wake-up file.",
-        advice: "Move \(file.wakePath) away. Nothing was changed.", location: file.description)
-    }
+    let found = try requireOurs(descriptor, file)
     var status = stat()
     guard fstat(descriptor, &status) == 0,
       status.st_size >= off_t(size) || ftruncate(descriptor, off_t(size)) == 0
@@ -117,6 +109,33 @@ final class WakeFile: Sendable {
       }
     }
     guard pwrite(descriptor, magic, magic.count, 0) == magic.count else { throw error("write", file) }
+  }
+
+  /// Removes the wake-up file of a database that was deleted.
+  /// - Throws: `notAStore` for another file at its path.
+  static func remove(of file: StoreFile) throws {
+    let descriptor = open(file.wakePath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      if errno == ENOENT { return }
+      throw error("open", file)
+    }
+    defer { close(descriptor) }
+    _ = try requireOurs(descriptor, file)
+    guard unlink(file.wakePath) == 0 || errno == ENOENT else { throw error("unlink", file) }
+  }
+
+  /// Returns the first bytes of a wake-up file, or throws `notAStore` for another file.
+  private static func requireOurs(_ descriptor: Int32, _ file: StoreFile) throws -> [UInt8] {
+    var found = [UInt8](repeating: 0, count: magic.count)
+    let count = pread(descriptor, &found, found.count, 0)
+    // With a damaged magic the words are still used, since each carries a check. Format 1 had other words.
+    let isOurs = count <= 0 || found.allSatisfy { $0 == 0 } || zip(found, magic).filter(==).count >= 4
+    guard isOurs else {
+      throw StorageError(
+        .notAStore, "Another file exists at the path of the store's wake-up file.",
+        advice: "Move \(file.wakePath) away. Nothing was changed.", location: file.description)
+    }
+    return found
   }
 
   private func field(_ offset: Int) -> UnsafeMutableRawPointer? {

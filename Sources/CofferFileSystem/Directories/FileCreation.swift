@@ -38,14 +38,9 @@ package enum FileCreation {
 
   /// Creates a directory in an open one, as ``makeDirectory(_:)`` does.
   static func makeDirectory(_ name: String, in directory: Int32) -> Int32 {
-    guard make(name, in: directory) == 0 else { return -1 }
-    guard let owner = foreignOwner(of: directory) else { return 0 }
-    // By its descriptor: its owner could replace the name by something else.
-    let made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
-    guard made >= 0 else { return 0 }
-    _ = fchown(made, owner.user, owner.group)
-    close(made)
-    return 0
+    guard geteuid() == 0 else { return make(name, in: directory) }
+    guard mkdirat(directory, name, 0o700) == 0 else { return -1 }
+    return completeNew(name, in: directory)
   }
 
   private static func make(_ name: String, in directory: Int32) -> Int32 {
@@ -56,6 +51,43 @@ package enum FileCreation {
     // The umask only takes bits away. Inherited ones, such as the group of the parent, stay.
     guard status.st_mode & 0o700 != 0o700 else { return 0 }
     return fchmodat(directory, name, status.st_mode & 0o7777 | 0o700, 0)
+  }
+
+  /// Sets the mode and the owner of a directory that root has just created.
+  ///
+  /// The owner of the parent may have replaced it by something else, to get the rights of another file: so only an
+  /// empty directory of root is changed, by its descriptor.
+  /// - Returns: 0, or -1 with an `errno`, which is `EEXIST` if it was replaced by another directory.
+  static func completeNew(_ name: String, in directory: Int32) -> Int32 {
+    let made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    guard made >= 0 else { return -1 }
+    let failure = complete(made, in: directory)
+    close(made)
+    errno = failure
+    return failure == 0 ? 0 : -1
+  }
+
+  /// - Returns: 0 or an `errno`.
+  private static func complete(_ made: Int32, in directory: Int32) -> Int32 {
+    var status = stat()
+    guard fstat(made, &status) == 0 else { return errno }
+    guard status.st_uid == 0, isEmpty(made) else { return EEXIST }
+    if status.st_mode & 0o700 != 0o700, fchmod(made, status.st_mode & 0o7777 | 0o700) != 0 { return errno }
+    if let owner = foreignOwner(of: directory) { _ = fchown(made, owner.user, owner.group) }
+    return 0
+  }
+
+  private static func isEmpty(_ directory: Int32) -> Bool {
+    let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard copy >= 0 else { return false }
+    guard let entries = fdopendir(copy) else {
+      close(copy)
+      return false
+    }
+    defer { closedir(entries) }
+    var count = 0
+    while readdir(entries) != nil { count += 1 }
+    return count <= 2  // itself and its parent
   }
 
   /// Returns the owner of a directory if this is root and that somebody else.

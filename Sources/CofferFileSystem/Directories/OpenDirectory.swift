@@ -125,6 +125,11 @@ package struct OpenDirectory: ~Copyable {
       keepsRoom
       ? openat(descriptor, temporary, flags) : FileCreation.open(temporary, in: descriptor, flags | O_EXCL)
     guard file >= 0 else { throw .creation("open", path: "\(path)/\(temporary)", errno: errno) }
+    var status = stat()
+    if keepsRoom, fstat(file, &status) != 0 || !isOwn(status) {  // Replaced since it was looked at.
+      close(file)
+      throw .fileSystem("open", path: "\(path)/\(temporary)", errno: EPERM)
+    }
     let published: FileStamp?
     do throws(StorageError) {
       defer { close(file) }
@@ -139,10 +144,18 @@ package struct OpenDirectory: ~Copyable {
     return published
   }
 
-  /// Whether the file is accessible to this user only and has a single hard link.
+  /// Whether the file is accessible to this user only and has a single hard link. What root creates belongs to the
+  /// owner of the directory.
   private borrowing func isOwnFile(_ name: String) throws(StorageError) -> Bool {
     guard let status = try statusOfFile(name) else { return false }
-    return status.st_nlink == 1 && status.st_uid == geteuid() && status.st_mode & 0o077 == 0
+    return isOwn(status)
+  }
+
+  private borrowing func isOwn(_ status: stat) -> Bool {
+    guard status.st_nlink == 1, status.st_mode & 0o077 == 0 else { return false }
+    var own = stat()
+    return status.st_uid == geteuid()
+      || geteuid() == 0 && fstat(descriptor, &own) == 0 && status.st_uid == own.st_uid
   }
 
   /// Returns the status of a regular file; `nil` if there is none or a link. Throws for any other kind of file.

@@ -66,15 +66,20 @@ struct SlotControl: Sendable {
 
   /// Notes durably, before a value is committed that expires or has a version, that the journal has such attributes.
   func noteAttributes() throws {
-    let file = FileCreation.open(attributes, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
+    let file = FileCreation.open(attributes, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { throw failure("open", attributes) }
     close(file)
+    try require(attributes, S_IFREG, "a file")
     try Directory(directory, location: name).sync()
   }
 
   /// Refuses a store without its journal if that had the expiry dates or the versions of values.
   func requireNoLostAttributes() throws {
-    guard access(attributes, F_OK) == 0 else { return }
+    var status = stat()
+    guard lstat(attributes, &status) == 0 else {
+      if errno == ENOENT { return }
+      throw failure("lstat", attributes)
+    }
     throw StorageError(
       .damaged, "The journal of the store is missing, and with it the expiry dates and the versions of its values.",
       advice: """

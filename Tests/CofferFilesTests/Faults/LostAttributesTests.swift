@@ -28,6 +28,26 @@ import Testing
     try await accepted.close()
   }
 
+  /// Whatever is there says that there were such values: only a missing file says that there were none.
+  @Test func aMarkThatIsNoFileIsRefused() async throws {
+    let directory = try await StoreDirectory.filled()
+    let mark = directory.control("attributes")
+    let expiring = WriteBatch([.put("token", Data(), ValueAttributes(expires: .now + 3_600))])
+    let engine = try await directory.open()
+    for make in [{ mkfifo(mark, 0o600) }, { symlink("missing", mark) }, { mkdir(mark, 0o700) }] {
+      try #require(make() == 0)
+      await #expect(throws: StorageError.self) { try await engine.commit(expiring, from: StoreOrigin()) }
+      try FileManager.default.removeItem(atPath: mark)
+    }
+    try await engine.close()
+    for suffix in ["", "-wal", "-shm", "-wake"] {
+      try? FileManager.default.removeItem(atPath: directory.control("journal.db" + suffix))
+    }
+    try #require(symlink("missing", mark) == 0)
+    let error = await #expect(throws: StorageError.self) { try await directory.open() }
+    #expect(error?.code == .damaged)
+  }
+
   @Test func aStoreWithoutSuchValuesIsRebuilt() async throws {
     let directory = try await StoreDirectory.filled()
     #expect(!FileManager.default.fileExists(atPath: directory.control("attributes")))

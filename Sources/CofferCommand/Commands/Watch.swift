@@ -74,7 +74,8 @@ private enum Event: String {
 
 private actor WatchPrinter {
   private static let eventWidth = 7
-  /// The number of failed reads of a key after which it is reported as unreadable, one second apart.
+  /// The number of failed reads of a key after which it is reported as unreadable, or of the keys after which the
+  /// listing ends, one second apart.
   private static let attempts = 3
 
   private let engine: any StorageEngine
@@ -143,19 +144,26 @@ private actor WatchPrinter {
     return false
   }
 
-  /// Returns the next keys, once the store can be read; `nil` if it cannot list them.
+  /// Returns the next keys, once the store can be read; `nil` if it cannot list them, after some attempts.
   private func page(after last: StoreKey?) async throws -> [Listing<StoreEntrySummary>.Item]? {
+    var failed = 0
     while true {
       do {
         return try await engine.withSnapshot { [prefix] snapshot in
           try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: prefix, after: last)
         }
       } catch let error as StorageError where error.code != .closed {
+        try Task.checkCancellation()
         if await engine.currentAvailability.isUsable {
-          try Output.error.note(error.description)
-          return nil
+          failed += 1
+          guard failed < Self.attempts else {
+            try Output.error.note(error.description)
+            return nil
+          }
+          try await Task.sleep(for: .seconds(1))
+        } else {
+          try await waitUntilUsable()
         }
-        try await waitUntilUsable()
       }
     }
   }

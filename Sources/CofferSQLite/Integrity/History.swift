@@ -44,11 +44,12 @@ struct History {
   /// - Parameters:
   ///   - file: the inode of the database.
   ///   - changedAt: when the database had been changed last, before it was opened.
+  ///   - closing: the words of the file before `changedAt` was looked up.
   static func agree(
-    _ connection: Connection, _ wake: WakeFile, file: UInt64, changedAt: UInt64?, now: Int64
+    _ connection: Connection, _ wake: WakeFile, file: UInt64, changedAt: UInt64?, closing: WakeWords?, now: Int64
   ) throws -> History {
     let found = try History(connection)
-    if found.continues(wake.words, file, changedAt) { return found.resume(wake, file) }
+    if found.continues(wake.words, file, changedAt, closing) { return found.resume(wake, file) }
     guard try connection.beginWithoutWaitingLong() else {
       // A writer may hang; reads must stay possible. The next opening of the store reconciles again.
       return found.resume(wake, file)
@@ -56,7 +57,7 @@ struct History {
     defer { connection.rollBack() }
     var history = try History(connection)
     let words = wake.words
-    guard !history.continues(words, file, changedAt) else { return history.resume(wake, file) }
+    guard !history.continues(words, file, changedAt, closing) else { return history.resume(wake, file) }
     if words.store == history.store, let announced = words.announced, announced > history.revision {
       let loss = LossReport(
         after: history.revision, upTo: announced, durableUpTo: min(announced, words.durable ?? .zero),
@@ -78,12 +79,16 @@ struct History {
 
   /// Whether the words of the wake-up file belong to this history. The journal may contain commits that a writer did
   /// not announce. A database that was changed since the store was closed may be an older one, put back with its
-  /// wake-up file.
-  private func continues(_ words: WakeWords, _ file: UInt64, _ changedAt: UInt64?) -> Bool {
+  /// wake-up file; one whose store another process has closed since `closing` is not.
+  private func continues(_ words: WakeWords, _ file: UInt64, _ changedAt: UInt64?, _ closing: WakeWords?) -> Bool {
     guard words.store == store, words.epoch == epoch, words.file == file, let announced = words.announced else {
       return false
     }
-    if words.closedAt != nil, words.changedAt != 0, let changedAt, changedAt != words.changedAt { return false }
+    if words.closedAt != nil, words.closedAt == closing?.closedAt, words.changedAt == closing?.changedAt,
+      words.changedAt != 0, let changedAt, changedAt != words.changedAt
+    {
+      return false
+    }
     return announced <= revision && (words.durable ?? .zero) <= revision
   }
 

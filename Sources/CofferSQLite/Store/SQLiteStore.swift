@@ -268,6 +268,7 @@ private struct Opening {
   init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var file = asked
     file.allowsUnsealedPages = asked.mayHaveUnsealedPages
+    let closing = WakeWords(ofFileAt: file.wakePath)
     let changedAt = file.changedAt
     let connection = try Connection.toFile(at: file)
     try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
@@ -286,7 +287,8 @@ private struct Opening {
     wake = try WakeFile(file)
     if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
     history = try History.agree(
-      connection, wake, file: identity.inode, changedAt: changedAt, now: configuration.clock.now().unixMilliseconds)
+      connection, wake, file: identity.inode, changedAt: changedAt, closing: closing,
+      now: configuration.clock.now().unixMilliseconds)
   }
 
   /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.

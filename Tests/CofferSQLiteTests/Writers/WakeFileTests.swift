@@ -75,3 +75,23 @@ import Testing
     try await again.close()
   }
 }
+
+/// The time at which the database was changed last, as the wake-up file has it.
+@Suite(.serialized) struct ClosingTimeTests {
+  /// Only if it was closed before the time was looked up is another time proof of a change.
+  @Test(arguments: [true, false]) func aStoreClosedMeanwhileContinuesItsHistory(isMeanwhile: Bool) async throws {
+    let directory = try await closedStore(values: 5)
+    let file = StoreFile(path: directory.path("store.db"), busyTimeout: 1_000)
+    let words = try #require(WakeWords(ofFileAt: file.wakePath))
+    let inode = try #require(FileIdentity(file.path)).inode
+    try #require(words.closedAt != nil && words.changedAt == file.changedAt)
+    var closing = words
+    if isMeanwhile { closing.closedAt = nil }
+    let connection = try Connection(file)
+    let before = try History(connection)
+    let wake = try WakeFile(file)
+    let history = try History.agree(
+      connection, wake, file: inode, changedAt: words.changedAt - 1, closing: closing, now: 0)
+    #expect((history.epoch == before.epoch) == isMeanwhile)
+  }
+}

@@ -222,25 +222,24 @@ final class SQLiteStore: Sendable {
       let (revision, restored) = try? readers.read({ (try $0.revision(), try History.restoration($0.connection)) })
     else { return }
     if restored != restoration { return end(History.wasRestored(file)) }
-    if let other = otherRevision() { return end(History.wentBack(from: known, to: other, file)) }
+    if let other = otherRevision(than: known) { return end(History.wentBack(from: known, to: other, file)) }
     if revision < known { return end(History.wentBack(from: known, to: revision, file)) }
     wake.raise(to: revision)
   }
 }
 
 extension SQLiteStore {
-  /// Returns the newest revision of another store that was copied over the database file, or `nil` if there is none.
+  /// Returns the newest revision of another store, or of an older copy of this one, that was copied over the database
+  /// file; `nil` if there is none.
   ///
   /// SQLite does not notice that: its connections have the old pages in memory. So a new connection looks, whenever the
-  /// file has changed.
-  private func otherRevision() -> StoreRevision? {
+  /// file has changed, and again if it could not.
+  /// - Parameter known: a revision that was committed before.
+  private func otherRevision(than known: StoreRevision) -> StoreRevision? {
     let changedAt = file.changedAt
-    let isChanged = state.withLock { state in
-      defer { state.changedAt = changedAt }
-      return state.changedAt != changedAt
-    }
-    guard isChanged, let found = try? History(Connection(file)), found.store != name else { return nil }
-    return found.revision
+    guard state.withLock({ $0.changedAt }) != changedAt, let found = try? History(Connection(file)) else { return nil }
+    state.withLock { $0.changedAt = changedAt }
+    return found.store != name || found.revision < known ? found.revision : nil
   }
 
   /// Ends the use of a store whose file was moved, deleted or replaced: further writes would be lost.

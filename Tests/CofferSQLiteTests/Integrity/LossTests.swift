@@ -153,6 +153,22 @@ import Testing
     try? await engine.close()
     try? await writer.close()
   }
+
+  @Test func anOlderCopyOverAnOpenStoreEndsIt() async throws {
+    let directory = try await closedStore(values: 5)
+    let old = try directory.bytes()
+    let path = directory.path("store.db")
+    var engine = try await SQLiteEngine.open(at: path)
+    for _ in 0..<5 { try await engine.commit(WriteBatch([.put(StoreKey("new"), Data())]), from: StoreOrigin()) }
+    try await engine.close()
+    engine = try await SQLiteEngine.open(at: path)
+    let end = Task { [engine] in for await _ in engine.changes(since: nil) {} }
+    try directory.change { $0 = old }
+    try await finish(end, within: .seconds(60))
+    guard case .unavailable(let reason)? = await firstAvailability(engine) else { throw TestFailure("not told") }
+    #expect(reason.contains("replaced by an older state"), "\(reason)")
+    try? await engine.close()
+  }
 }
 
 /// The checked words of the wake-up file.

@@ -34,6 +34,30 @@ import Testing
     }
   }
 
+  /// A process may still have the files of a deleted database open.
+  @Test func aNewDatabaseSharesNoLogWithADeletedOne() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let key = StoreKey("k")
+    try await SQLiteEngine.open(at: path).close()
+    let helper = try HelperProcess(["hold-open", path])
+    _ = try helper.line()
+    let old = try FileHandle(forReadingFrom: URL(filePath: path + "-shm"))
+    unlink(path)
+    var engine = try await SQLiteEngine.open(at: path)
+    var (held, present) = (stat(), stat())
+    #expect(fstat(old.fileDescriptor, &held) == 0 && stat(path + "-shm", &present) == 0)
+    #expect(held.st_ino != present.st_ino)
+    try await engine.commit(WriteBatch([.put(key, Data("new".utf8))]), from: StoreOrigin())
+    helper.kill()
+    helper.wait()
+    #expect(try await engine.entry(key)?.value == Data("new".utf8))
+    try await engine.close()
+    engine = try await SQLiteEngine.open(at: path)
+    #expect(try await engine.entry(key)?.value == Data("new".utf8))
+    try await engine.close()
+  }
+
   /// Such a commit syncs nothing, so commits of other processes are not known to survive power loss.
   @Test func aFullCommitThatWritesNothingDoesNotVouchForOthers() async throws {
     let directory = try TemporaryDirectory()

@@ -12,7 +12,7 @@ enum Schema {
   /// Prepares the tables of a store that this build supports: creates them in an empty database, upgrades older ones.
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws {
     if try isEmpty(connection) {
-      try requireNeverUsed(connection.file)
+      try requireNeverUsed(connection)
       guard mayCreate else { throw missing(connection.file.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
       try connection.requireWriteAheadLog()

@@ -5,7 +5,7 @@ extension Schema {
   /// Verifies that a store can be read without changing it.
   static func checkReadable(_ connection: Connection) throws {
     if try isEmpty(connection) {
-      try requireNeverUsed(connection.file)
+      try requireNeverUsed(connection)
       throw missing(connection.file.description)
     }
     // Format 2 lacked attributes and records; its rows are otherwise those of format 3.
@@ -20,8 +20,10 @@ extension Schema {
   /// Verifies that a database without tables is new. If its wake-up file identifies a store, the log that contained the
   /// tables is missing or unreadable.
   /// - Throws: `damaged`.
-  static func requireNeverUsed(_ file: StoreFile) throws {
-    guard let words = WakeWords(ofFileAt: file.wakePath), words.store != 0 else { return }
+  static func requireNeverUsed(_ connection: Connection) throws {
+    let file = connection.file
+    // Another process may have created the tables meanwhile: it identifies the store after that.
+    guard let words = WakeWords(ofFileAt: file.wakePath), words.store != 0, try isEmpty(connection) else { return }
     let commits = words.announced.map { $0 == .zero ? "" : ", which had \($0.rawValue) commits" } ?? ""
     throw StorageError(
       .damaged, "The database file has no tables, although a store was created in it\(commits).",

@@ -195,7 +195,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: path)
     try await commit(engine, 1...1, "value")
     try await engine.close()
-    for name in ["store.db-wal", "store.db-shm", "store.db-wake"] {
+    for name in ["store.db-wal", "store.db-shm", "store.db-wake", "store.db-lock"] {
       try? FileManager.default.removeItem(atPath: directory.path(name))
     }
     let reading = try await SQLiteEngine.open(at: path, configuration: configured(.readOnly))

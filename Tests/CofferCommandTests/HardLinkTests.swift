@@ -22,14 +22,16 @@ struct HardLinkTests {
   }
 
   @Test(
-    "Neither name of a database is read or written, and either one alone is the store", arguments: ["a.db", "b.db"])
+    "Neither name of a database is written, both are read only, and either one alone is the store",
+    arguments: ["a.db", "b.db"])
   func database(_ kept: String) async throws {
     try await sandbox.coffer("set", "a", "1", "--store", "a.db")
     try await sandbox.bash("ln a.db b.db")
     for name in ["a.db", "b.db"] {
-      for words in [["set", "b", "2"], ["get", "a"], ["ls"], ["verify"], ["info"], ["get", "a", "--read-only"]] {
+      for words in [["set", "b", "2"], ["get", "a"], ["ls"], ["verify"], ["info"]] {
         expectRefusal(try await sandbox.coffer(words + ["--store", name]))
       }
+      #expect(try await sandbox.coffer("get", "a", "--read-only", "--store", name).text == "1")
       try await expectProblem(name)
     }
     try await sandbox.bash("ls *.db | grep -v \(kept) | xargs rm")
@@ -44,6 +46,8 @@ struct HardLinkTests {
     try await eventually("the first event") { try watch.output().contains("  a\n") }
     try await sandbox.bash("ln store.db other.db")
     expectRefusal(try await sandbox.coffer("set", "b", "2", "--store", "other.db"))
+    // The log is beside the first name.
+    expectRefusal(try await sandbox.coffer("get", "a", "--read-only", "--store", "other.db"))
     watch.signal(SIGTERM)
     _ = try await watch.ended()
     try await sandbox.bash("rm other.db")
@@ -71,6 +75,18 @@ struct HardLinkTests {
     // The other name would keep the replaced state.
     try await sandbox.bash("ln new.db other.db")
     expectRefusal(try await sandbox.coffer("restore", "one", "--store", "new.db", "--yes"))
+  }
+
+  @Test("A copy of a closed store in a tree of links is read and restored, unless it has a log")
+  func linkedCopy() async throws {
+    try await sandbox.coffer("set", "a", "1")
+    try await sandbox.bash("mkdir monday tuesday; cp store.db monday; ln monday/store.db tuesday/store.db")
+    #expect(try await sandbox.coffer("get", "a", "--read-only", "--store", "tuesday/store.db").text == "1")
+    let restored = try await sandbox.coffer("restore", "tuesday/store.db", "--store", "new.db", "--yes")
+    #expect(restored.status == 0, "\(restored)")
+    #expect(try await sandbox.coffer("get", "a", "--store", "new.db").text == "1")
+    try await sandbox.bash("printf log > tuesday/store.db-wal")
+    expectRefusal(try await sandbox.coffer("get", "a", "--read-only", "--store", "tuesday/store.db"))
   }
 
   @Test("Preferences with two names are read, and not written")

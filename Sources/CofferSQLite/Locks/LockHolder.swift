@@ -36,6 +36,14 @@ package struct LockHolder: Hashable, Sendable {
     return !processes(in: table, holding: Byte.use...Byte.use, of: index, orHidden: true).isEmpty
   }
 
+  /// Whether a process uses the database, under any of its names: a connection holds SQLite's shared lock on it while a
+  /// log is open; `nil` if it cannot be determined.
+  static func isUsed(_ file: StoreFile) -> Bool? {
+    guard let table = readAll("/proc/locks"), let database = FileIdentity(file.path) else { return nil }
+    let locks: ClosedRange<UInt64> = 0x4000_0000...0x4000_01FF
+    return !processes(in: table, holding: locks, of: database, orHidden: true).isEmpty
+  }
+
   /// Returns the process that holds the write lock, or `nil` if none does or it cannot be determined.
   static func ofWriteLock(_ file: StoreFile) -> LockHolder? {
     holders(of: Byte.write...Byte.write, file).first

@@ -1,4 +1,3 @@
-import CofferCSQLite
 import CofferCore
 import CofferFileSystem
 import Foundation
@@ -7,23 +6,19 @@ import Foundation
 /// logs, and neither has the commits of the other.
 extension StoreFile {
   /// Throws `unsupported` if one of the store's files has several names.
-  /// - Parameter isForReading: whether a database without a write-ahead log, such as a backup, may have several.
+  /// - Parameter isForReading: whether a database without a log, such as a backup, may have several.
   func requireSingleNames(isForReading: Bool) throws {
     let consequence = "each name has a log of its own, and the commits of one are lost for the others"
     for path in [path, logPath, sharedMemoryPath, wakePath] where HardLinks.count(path) > 1 {
-      if isForReading, path == self.path, !mayHaveLog { continue }
+      if isForReading, path == self.path, try !mayHaveLog { continue }
       try HardLinks.refuse(path, because: consequence, location: description)
     }
   }
 
-  /// Whether the header of the database states that it has a write-ahead log (byte 18 is 2). A file that cannot be read
-  /// may have one. It is read through SQLite: closing another descriptor would release the locks of this process.
+  /// Whether commits may be in a log: one beside this name has content, or a process uses the database, whose log may
+  /// be beside another name.
   private var mayHaveLog: Bool {
-    guard let connection = try? Connection(self), let file = coffer_sqlite_main_file(connection.handle) else {
-      return true
-    }
-    var version: UInt8 = 0
-    return !file.readRaw(&version, 1, 18) || version != 1
+    get throws { try (size(of: logPath) ?? 0) > 0 || LockHolder.isUsed(self) == true }
   }
 
   /// Throws what opening a store would throw because of the names of its files: an existing database that has several,

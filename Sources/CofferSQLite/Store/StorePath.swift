@@ -7,8 +7,7 @@ extension StoreFile {
   /// Resolves a path to the canonical file of a store, which is the same for every spelling of the path.
   ///
   /// Creates the directory (0700) and an empty file (0600) if they are missing and the store may be created.
-  /// - Parameter isForReading: whether a database that cannot have a write-ahead log, such as a backup, may have
-  ///   several names.
+  /// - Parameter isForReading: whether a database without a log, such as a backup, may have several names.
   static func resolve(
     _ path: String, configuration: SQLiteConfiguration, isForReading: Bool = false
   ) throws -> StoreFile {

@@ -38,8 +38,8 @@ struct ReadOnlyStoresTests {
     Condition(
       testDescription: "a read-only mount", prepare: "true", reason: "mounted read-only", by: "env", mount: true),
     Condition(
-      testDescription: "another user's", prepare: "chmod -R a+rX,u+w . && chown 65534 ../words", reason: "may not write",
-      by: "setpriv --reuid 65534 --regid 65534 --clear-groups", needsRoot: true),
+      testDescription: "another user's", prepare: "chmod -R a+rX,u+w . && chown 65534 ../words",
+      reason: "may not write", by: "setpriv --reuid 65534 --regid 65534 --clear-groups", needsRoot: true),
   ]
 
   @Test("Every command that reads works, and commands that write report the reason", arguments: kinds, conditions)

@@ -142,8 +142,8 @@ extension StoreFile {
     if file >= 0 { close(file) }
   }
 
-  /// Checks that no log is left beside a missing database: SQLite would delete it, although it may hold all that is left
-  /// of the data.
+  /// Checks that no log is left beside a missing database: SQLite would delete it, although it may hold all that is
+  /// left of the data.
   func checkLeftovers() throws {
     for suffix in ["-wal", "-journal"] {
       guard let log = try size(of: path + suffix), log > 0, try size(of: path) == nil else { continue }

@@ -139,8 +139,7 @@ extension Connection {
         try execute("BEGIN IMMEDIATE")
         return true
       } catch let error as StorageError where error.code == .busy {
-        var pause = timespec(tv_sec: 0, tv_nsec: 5_000_000)
-        nanosleep(&pause, nil)
+        usleep(5_000)
       }
     }
     return false

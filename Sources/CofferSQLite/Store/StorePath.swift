@@ -152,7 +152,7 @@ extension StoreFile {
   }
 
   /// Returns the size of a file in bytes, or `nil` if there is none.
-  private func size(of path: String) throws -> Int? {
+  func size(of path: String) throws -> Int? {
     var status = stat()
     if stat(path, &status) == 0 { return Int(status.st_size) }
     guard errno == ENOENT else { throw StorageError.system("stat", path: path, errno: errno, location: description) }

@@ -114,12 +114,12 @@ final class WakeFile: Sendable {
   /// Removes the wake-up file of a database that was deleted.
   /// - Throws: `notAStore` for another file at its path.
   static func remove(of file: StoreFile) throws {
-    let descriptor = open(file.wakePath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    let descriptor = Foundation.open(file.wakePath, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else {
       if errno == ENOENT { return }
       throw error("open", file)
     }
-    defer { close(descriptor) }
+    defer { Foundation.close(descriptor) }
     _ = try requireOurs(descriptor, file)
     guard unlink(file.wakePath) == 0 || errno == ENOENT else { throw error("unlink", file) }
   }

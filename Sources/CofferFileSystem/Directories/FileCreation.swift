@@ -59,7 +59,14 @@ package enum FileCreation {
   /// empty directory of root is changed, by its descriptor.
   /// - Returns: 0, or -1 with an `errno`, which is `EEXIST` if it was replaced by another directory.
   static func completeNew(_ name: String, in directory: Int32) -> Int32 {
-    let made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    var made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    var status = stat()
+    if made < 0, errno == EACCES, fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_uid == 0,
+      fchmodat(directory, name, 0o700, AT_SYMLINK_NOFOLLOW) == 0
+    {
+      // A umask has taken all rights, and root without capabilities needs them. No link is followed.
+      made = openat(directory, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+    }
     guard made >= 0 else { return -1 }
     let failure = complete(made, in: directory)
     close(made)
@@ -78,7 +85,8 @@ package enum FileCreation {
   }
 
   private static func isEmpty(_ directory: Int32) -> Bool {
-    let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    // Not opened by its name ".", which needs the right to enter it.
+    let copy = fcntl(directory, F_DUPFD_CLOEXEC, 0)
     guard copy >= 0 else { return false }
     guard let entries = fdopendir(copy) else {
       close(copy)

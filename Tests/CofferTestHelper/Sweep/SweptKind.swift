@@ -102,7 +102,9 @@ struct SweepStore {
     do { observation.findings = try await structure() } catch { observation.findings = ["\(error)"] }
     observation.findings += observation.listed.compactMap { if case .refused(let why) = $0.answer { why } else { nil } }
     if observation.listingFailed { observation.findings.append("the listing has failed") }
-    observation.hasEdits = engine.latestRevision.rawValue > state.revision
+    // A store whose database was removed is a new one.
+    let isNew = engine is SQLiteEngine && engine.latestRevision == .zero
+    observation.hasEdits = isNew || engine.latestRevision.rawValue > state.revision
     if let engine = engine as? SQLiteEngine, let loss = try? await engine.loss() { observation.toldLoss = loss.message }
     if let journal = (engine as? SlotEngine)?.journal, (try? await journal.loss()) != nil {
       observation.hasLostRecords = true

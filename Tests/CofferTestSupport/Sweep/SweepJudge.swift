@@ -24,7 +24,7 @@ package struct SweepObservation: Sendable {
   package var lost: [String] = []
   /// Whether a slot store has reported that its journal, which has the expiries, is not complete.
   package var hasLostRecords = false
-  /// Whether the store has delivered commits of other programs: removing a file removes its value.
+  /// Whether the store has delivered commits of other programs, or is a new one: removing a file removes its value.
   package var hasEdits = false
 
   package init() {}

@@ -143,6 +143,7 @@ import Testing
   func passphraseSources() async throws {
     let directory = try TemporaryDirectory()
     try Data("correct horse\n".utf8).write(to: directory.url.appendingPathComponent("shop"))
+    try #require(chmod(directory.url.appendingPathComponent("shop").path, 0o600) == 0)
     let fixture = try SealedFixture()
     try await fixture.open().close()
     let file = PassphraseSource.file(directory.url.appendingPathComponent("shop"))

@@ -27,7 +27,7 @@ public struct EncryptionOptions: Sendable {
   /// value of an unknown key keeps its old key, and the next attempt follows a day later.
   public var automaticRotation: RotationPolicy?
   /// Returns the label of the store with a location, such as `sqlite:/var/lib/shop.db`, to which its key ring is bound
-  /// (``EncryptionConfiguration/label``). So no store of the application can be put in place of another one.
+  /// (`EncryptionConfiguration.label`). So no store of the application can be put in place of another one.
   ///
   /// By default, and where it returns `nil`, the label is the kind of the store and the last part of its address:
   /// `sqlite:shop.db`. A store of the same name in another directory, and one that was created without a label, as by

@@ -20,7 +20,7 @@ struct AuthenticationGate {
 
   init(allowing methods: Set<AuthenticationMethod>) { self.methods = methods }
 
-  /// Forgets what was judged: libpq has connected, and may have done so anew, say without TLS after a wrong password.
+  /// Discards the state of the previous connection: after a wrong password, libpq may connect again without TLS.
   mutating func beginAnew() { self = AuthenticationGate(allowing: methods) }
 
   /// Judges all that has arrived. If it is allowed, nothing more arrives until `coffer_pq_let_in` is called: libpq

@@ -156,10 +156,10 @@ struct ExchangeTests {
     let table = "p" + UUID().uuidString.replacing("-", with: "")
     let insert = ServerStatement("INSERT INTO public.\(table) VALUES ($1)", [.int8])
     let one = ServerCall(ServerStatement("SELECT 1"))
-    let first = try await connection.outcomes([one, ServerCall(insert, [.int8(1)])])
-    let second = try await connection.outcomes([ServerCall(insert, [.int8(1)]), one])
-    #expect(first.map(\.kind) == ["rows", "42P01"])
-    #expect(second.map(\.kind) == ["42P01", "skipped"])
+    async let first = connection.outcomes([one, ServerCall(insert, [.int8(1)])])
+    async let second = connection.outcomes([ServerCall(insert, [.int8(1)]), one])
+    #expect(try await first.map(\.kind) == ["rows", "42P01"])
+    #expect(try await second.map(\.kind) == ["42P01", "skipped"])
     let create = ServerStatement("CREATE TABLE public.\(table) (a bigint PRIMARY KEY)", isPrepared: false)
     #expect(try await connection.outcomes([ServerCall(create)]).map(\.kind) == ["rows"])
     #expect(try await connection.outcomes([ServerCall(insert, [.int8(1)])]).map(\.kind) == ["rows"])
@@ -172,6 +172,28 @@ struct ExchangeTests {
     try await server.psql("ALTER TABLE public.\(table) ADD b text; TRUNCATE public.\(table)")
     #expect(try await connection.outcomes([ServerCall(insert, [.int8(1)])]).map(\.kind) == ["rows"])
     try await server.psql("DROP TABLE public.\(table)")
+  }
+
+  @Test("A statement is prepared although another one of the exchange that first used it could not be")
+  func sharedPreparation() async throws {
+    let other = try await connect(to: server)
+    let number = Int64.random(in: 0 ... .max)
+    _ = try await other.rows("SELECT pg_advisory_lock($1)", [.int8], [.int8(number)])
+    let new = ServerCall(ServerStatement("SELECT 'new'"))
+    // What is sent while the first exchange waits is under way at once.
+    let exchanges = [
+      [ServerCall(ServerStatement("SELECT pg_advisory_lock($1)", [.int8]), [.int8(number)])],
+      [ServerCall(ServerStatement("SELECT FROM public.missing")), new], [new],
+    ]
+    var tasks: [Task<[String], any Error>] = []
+    for exchange in exchanges {
+      tasks.append(Task { [connection] in try await connection.outcomes(exchange).map(\.kind) })
+      #expect(try await eventually { connection.pending == tasks.count })
+    }
+    await other.close()
+    #expect(try await tasks[0].value == ["rows"])
+    #expect(try await tasks[1].value == ["42P01", "skipped"])
+    #expect(try await tasks[2].value == ["rows"])
   }
 
   @Test("A failure at the end of an exchange is that of its last call")

@@ -131,22 +131,20 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     return flush()
   }
 
+  /// Prepares the new statements of an exchange, each with a Sync of its own: the failure of one would skip the others,
+  /// which exchanges that are sent meanwhile may use.
   private func prepareStatements(of exchange: PendingExchange) -> Bool {
-    var hasNew = false
     for call in exchange.calls where call.statement.isPrepared && statements[call.statement] == nil {
       lastName += 1
       let prepared = PreparedStatement(name: "c\(lastName)")
       statements[call.statement] = prepared
-      expectations.append(.preparation(prepared))
-      hasNew = true
+      expectations += [.preparation(prepared), .preparationEnd]
       let types = call.statement.types.map { Oid($0.rawValue) }
-      guard PQsendPrepare(handle, prepared.name, call.statement.text, Int32(types.count), types) == 1 else {
-        return false
-      }
+      guard PQsendPrepare(handle, prepared.name, call.statement.text, Int32(types.count), types) == 1,
+        PQpipelineSync(handle) == 1
+      else { return false }
     }
-    guard hasNew else { return true }
-    expectations.append(.preparationEnd)
-    return PQpipelineSync(handle) == 1
+    return true
   }
 
   private func transmit(_ call: EncodedCall, of exchange: PendingExchange) -> Bool {
@@ -243,7 +241,6 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     case (.outcome(let exchange, let prepared), PGRES_FATAL_ERROR): take(failure, of: exchange, prepared)
     case (.preparation, PGRES_COMMAND_OK): break
     case (.preparation(let prepared), PGRES_FATAL_ERROR): forget(prepared, failure)
-    case (.preparation(let prepared), PGRES_PIPELINE_ABORTED): forget(prepared, nil)
     case (.preparationEnd, PGRES_PIPELINE_SYNC): answered += 1
     case (.end(let exchange), PGRES_PIPELINE_SYNC):
       answered += 1

@@ -53,7 +53,7 @@ final class PreparedStatement {
 /// What the server is going to send, in order.
 enum Expectation {
   case preparation(PreparedStatement)
-  /// The end of preparations, which have a Sync of their own: the failure of an exchange does not undo them.
+  /// The end of a preparation, which has a Sync of its own: the failure of an exchange does not undo it.
   case preparationEnd
   case outcome(PendingExchange, PreparedStatement?)
   case end(PendingExchange)

@@ -94,6 +94,44 @@ struct DamageTests {
     try await engine.close()
   }
 
+  @Test("An envelope is not replaced with a plain value in a store that has lost its key ring")
+  func lostRing() async throws {
+    let engine = try await open()
+    let envelope = Data(SealedValue.magic + [1, 2])
+    var others = ValueAttributes.envelope
+    others.expires = Date(timeIntervalSince1970: 4_000_000_000)
+    for code: UInt8 in [1, 2] { others[ValueAttribute<UInt8>(code: code)] = 4 }
+    var own = ValueAttributes()
+    own[ValueAttribute<UInt64>(applicationCode: 130)] = 4
+    try await engine.commit(
+      WriteBatch([
+        .putRecord(.keyRing, Data([1])), .put("a", envelope, .envelope), .put("b", envelope, others),
+        .put("decrypted", envelope, .envelope), .put("own", envelope, own),
+      ]), from: StoreOrigin())
+    func put(_ key: StoreKey, _ value: Data = Data("plain".utf8)) async throws {
+      try await engine.commit(WriteBatch([.put(key, value)]), from: StoreOrigin())
+    }
+    try await put("decrypted")
+    try await engine.commit(WriteBatch([.deleteRecord(.keyRing)]), from: StoreOrigin())
+    for key: StoreKey in ["a", "b"] {
+      let error = await #expect(throws: StorageError.self) { try await put(key) }
+      #expect(error?.code == .keyUnavailable && error?.key == key, "\(String(describing: error))")
+      #expect(try await engine.entry(key)?.value == envelope)
+    }
+    // Those that are committed together do not fail with it.
+    let keys = try (0..<20).map { try StoreKey($0 == 10 ? "a" : "k\($0)") }
+    let tasks = keys.map { key in Task { try await put(key) } }
+    for (key, task) in zip(keys, tasks) {
+      if key == "a" { await #expect(throws: StorageError.self) { try await task.value } } else { try await task.value }
+    }
+    try await put("own")
+    try await put("a", envelope)
+    try await put("a")
+    try await engine.commit(WriteBatch([.delete("b")]), from: StoreOrigin())
+    try await put("b")
+    try await engine.close()
+  }
+
   @Test("A changed expiry hides nothing and removes nothing")
   func expiry() async throws {
     let now = Locked(Date(timeIntervalSince1970: 1_800_000_000))

@@ -53,6 +53,11 @@ struct CommitRequest: Sendable {
     }
   }
 
+  /// The key of the only operation, if that stores a value.
+  var onlyKey: StoreKey? {
+    if operations.count == 1, case .put(let key, _, _) = operations[0] { key } else { nil }
+  }
+
   /// Whether there is anything to write.
   var isChange: Bool { !changed.isEmpty }
 

@@ -57,16 +57,23 @@ enum CommitStatements {
     """, [.int8, .bytesArray, .bytes])
 
   /// Writes rows. The revision of each is the head less its number from the end, in `back`.
+  ///
+  /// It fails with a missing value instead of replacing an envelope (attribute 4, after those with lower codes) with
+  /// bytes that do not begin like one, in a store without a key ring.
   static let put = ServerStatement(
     """
-    INSERT INTO coffer.values (store, record, key, revision, checksum, expires, attributes, value)
+    INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
     SELECT s.store, $2, u.key, s.head - u.back, \(RowChecksum.bound("u.checksum", to: "(s.head - u.back)")),
       u.expires, u.attributes, u.value
     FROM coffer.stores s, unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])
       AS u (key, back, checksum, expires, attributes, value)
     WHERE s.store = $1
     ON CONFLICT (store, record, key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
-      expires = excluded.expires, attributes = excluded.attributes, value = excluded.value
+      expires = excluded.expires, attributes = excluded.attributes, value = CASE
+        WHEN substr(excluded.value, 1, 5) <> '\\xff43454e56'
+          AND encode(v.attributes, 'hex') ~ '^(01.{6})?(02.{6})?(03.{20})?04'
+          AND NOT EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = 'encryption')
+        THEN NULL ELSE excluded.value END
     """, [.int8, .bool, .bytesArray, .int8Array, .int8Array, .int8Array, .bytesArray, .bytesArray])
 
   static let journal = ServerStatement(

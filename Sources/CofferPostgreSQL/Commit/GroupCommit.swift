@@ -201,6 +201,8 @@ struct GroupCommit {
         connection.server.abandon()
         return .notSent(failure)
       case ServerFailure.serializationFailure, ServerFailure.deadlock: return .again
+      case ServerFailure.missingValue:
+        return .answered(group.map { .failure(StorageError.ringIsLost(location: location, key: $0.onlyKey)) })
       case _ where server.isLockTimeout:
         connection.server.abandon()
         return .notSent(failure)

@@ -142,6 +142,6 @@ extension Result where Failure == any Error {
   /// Whether the transaction may have failed because of one of its batches.
   fileprivate var mayDependOnOneBatch: Bool {
     guard case .failure(let error as StorageError) = self else { return false }
-    return [.valueTooLarge, .diskFull, .inputOutput, .damaged].contains(error.code)
+    return [.valueTooLarge, .diskFull, .inputOutput, .damaged, .keyUnavailable].contains(error.code)
   }
 }

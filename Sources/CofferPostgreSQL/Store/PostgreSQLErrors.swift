@@ -5,6 +5,9 @@ extension ServerFailure {
   static let serializationFailure = "40001"
   static let deadlock = "40P01"
   static let readOnly = "25006"
+  static let noPermission = "42501"
+  /// A row would be written without its value.
+  static let missingValue = "23502"
 
   /// Whether another transaction held a lock for too long.
   var isLockTimeout: Bool { sqlState == "55P03" || sqlState == "57014" }

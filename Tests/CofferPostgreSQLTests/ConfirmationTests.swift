@@ -27,8 +27,44 @@ struct ConfirmationTests {
     return configuration
   }
 
-  private func location(_ ports: Int...) -> String {
-    "postgresql://postgres@\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(database)?store=test"
+  private func location(_ ports: Int..., user: String = "postgres") -> String {
+    "postgresql://\(user)@\(ports.map { "127.0.0.1:\($0)" }.joined(separator: ","))/\(database)?store=test"
+  }
+
+  /// Lets a server confirm no commit.
+  private func cutOff(_ server: PostgreSQLServer) async throws {
+    try await server.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+    try await server.psql("SELECT pg_reload_conf()")
+    #expect(try await eventually { try await server.psql("SHOW synchronous_standby_names") == "nobody" })
+  }
+
+  @Test("A primary that confirms nothing does not say that the role has no rights")
+  func rights() async throws {
+    let (stale, role) = (try await PostgreSQLServer(), "r" + UUID().uuidString.prefix(8).lowercased())
+    try await stale.psql("CREATE DATABASE \(database)")
+    for each in [stale, server] {
+      try await each.psql("CREATE ROLE \(role) LOGIN")
+      let administration = try PostgreSQLAdministration(each.location(database))
+      #expect(try await administration.initialize())
+      if each === server { try await administration.grant(role, mayWrite: true) }
+    }
+    try await cutOff(stale)
+    var configuration = configuration()
+    configuration.access = .readWriteOrReadOnly
+    configuration.answerTimeout = .seconds(2)
+    let engine = try await PostgreSQLEngine.open(
+      location(stale.port, link.port, user: role), configuration: configuration)
+    try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
+    try await engine.close()
+    await expectStorageError(.permissionDenied, contains: "42501") {
+      _ = try await PostgreSQLEngine.open(location(1, stale.port, user: role), configuration: readOnly)
+    }
+  }
+
+  private var readOnly: PostgreSQLConfiguration {
+    var configuration = configuration()
+    configuration.access = .readOnly
+    return configuration
   }
 
   @Test("A primary that confirms nothing neither creates a store nor says that there is none")
@@ -38,9 +74,7 @@ struct ConfirmationTests {
     try await first.close()
     let stale = try await PostgreSQLServer()
     try await stale.psql("CREATE DATABASE \(database)")
-    try await stale.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
-    try await stale.psql("SELECT pg_reload_conf()")
-    #expect(try await eventually { try await stale.psql("SHOW synchronous_standby_names") == "nobody" })
+    try await cutOff(stale)
     for (creates, access) in [
       (true, StoreAccess.readWriteOrReadOnly), (false, .readWriteOrReadOnly), (true, .readWrite),
     ] {

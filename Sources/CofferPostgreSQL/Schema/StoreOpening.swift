@@ -58,7 +58,10 @@ struct StoreOpening {
           let mayCreate = configuration.createsIfMissing && mayWrite && isConfirmed
           let store = try await open(on: connection, mayCreate: mayCreate)
           if store.isReadOnly || isConfirmed { return store }
-        } catch let error as StorageError where error.code == .notFound && mayWrite && !isConfirmed {}
+        } catch let error as StorageError where error.code == .notFound && mayWrite && !isConfirmed {
+        } catch ExchangeFailure.server(let failure)
+          where failure.sqlState == ServerFailure.noPermission && mayWrite && !isConfirmed
+        {}
         if await database.confirm(connection) { continue }
         connection.abandon()
         connection = try await database.open()

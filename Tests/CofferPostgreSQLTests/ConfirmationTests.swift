@@ -67,6 +67,38 @@ struct ConfirmationTests {
     return configuration
   }
 
+  @Test("A process that only reads uses the newest of several primaries that answer")
+  func timelines() async throws {
+    let old = try await PostgreSQLServer()
+    try await old.psql("CREATE DATABASE \(database)")
+    try await old.psql("CREATE ROLE reader LOGIN")
+    let administration = try PostgreSQLAdministration(old.location(database))
+    #expect(try await administration.initialize())
+    try await administration.grant("reader", mayWrite: false)
+    let new = try await PostgreSQLServer(standbyOf: old, named: "new", through: old.port)
+    try await new.psql("SELECT pg_promote(true, 60)")
+    for (server, text) in [(old, "old"), (new, "new")] {
+      let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration())
+      try await engine.commit(WriteBatch([.put("k", Data(text.utf8))]), from: StoreOrigin())
+      try await engine.close()
+    }
+    let slow = try LinkProxy(to: new.port)
+    slow.delay = 10
+    func read(_ ports: Int...) async throws -> Data? {
+      let hosts = ports.map { "127.0.0.1:\($0)" }.joined(separator: ",")
+      let engine = try await PostgreSQLEngine.open(
+        "postgresql://reader@\(hosts)/\(database)?store=test", configuration: readOnly)
+      let value = try await engine.entry("k")?.value
+      try await engine.close()
+      return value
+    }
+    #expect(try await read(old.port, 1) == Data("old".utf8))
+    // On a busy machine it may come too late once.
+    for ports in [[old.port, slow.port], [slow.port, old.port]] {
+      #expect(try await eventually { try await read(ports[0], ports[1], 1) == Data("new".utf8) })
+    }
+  }
+
   @Test("A primary that confirms nothing neither creates a store nor says that there is none")
   func absence() async throws {
     let first = try await PostgreSQLEngine.open(location(server.port), configuration: configuration())

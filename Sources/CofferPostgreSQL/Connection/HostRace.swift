@@ -38,14 +38,17 @@ struct HostRace: Sendable {
     case refused(ExchangeFailure)
   }
 
-  /// The time for which the last primary is tried alone.
+  /// The time for which the last primary is tried alone, or others are awaited.
   private static let headStart = Duration.milliseconds(250)
 
   let target: ConnectionTarget
   let loop: ConnectionLoop
   var lookup = HostLookup.shared
+  /// Whether the primary with the newest timeline is used among those that answer within 250 ms of the first one: where
+  /// nothing is confirmed, one that was cut off is as good as its successor.
+  var comparesTimelines = false
 
-  /// Returns the first connection that is confirmed.
+  /// Returns the first connection that is confirmed, or the newest one.
   /// - Throws: the first `ExchangeFailure` of `confirm`, if a server has refused it and no other host can be used; an
   ///   error of the source of the password; `CancellationError`.
   func run<Confirmation>(_ confirm: @escaping Confirm<Confirmation>) async throws -> Outcome<Confirmation> {
@@ -59,33 +62,41 @@ struct HostRace: Sendable {
       }
       waiting = waiting.dropFirst(number)
     }
-    if target.hasPreferredHost, waiting.count > 1 {
-      start(1)
+    func startTimer() {
       tasks.append(
         Task {
           try? await Task.sleep(for: Self.headStart)
           continuation.yield(.headStartEnded)
         })
+    }
+    if target.hasPreferredHost, waiting.count > 1, !comparesTimelines {
+      start(1)
+      startTimer()
     } else {
       start(waiting.count)
     }
+    var opened: [(index: Int, connection: ServerConnection, confirmation: Confirmation)] = []
     var failures: [(host: ServerHost, failure: ConnectFailure)] = []
     // A server that was cut off may know neither the tables nor the role.
     var refusals: [ExchangeFailure] = []
+    var awaitsOthers = comparesTimelines
     for await event in events {
       switch event {
-      case .headStartEnded: start(waiting.count)
+      case .headStartEnded: awaitsOthers = false
       case .opened(let index, let connection, let confirmation):
-        target.prefer(index)
-        return .opened(connection, confirmation)
-      case .refused(let failure):
-        refusals.append(failure)
-        start(waiting.count)
-      case .failed(let index, let failure):
-        failures.append((target.hosts[index], failure))
-        start(waiting.count)
+        opened.append((index, connection, confirmation))
+        if awaitsOthers, opened.count == 1 { startTimer() }
+      case .refused(let failure): refusals.append(failure)
+      case .failed(let index, let failure): failures.append((target.hosts[index], failure))
       }
-      guard failures.count + refusals.count == target.hosts.count else { continue }
+      let hasAll = opened.count + failures.count + refusals.count == target.hosts.count
+      let newest = opened.max { $0.connection.timeline < $1.connection.timeline }
+      if let newest, hasAll || !awaitsOthers {
+        target.prefer(newest.index)
+        return .opened(newest.connection, newest.confirmation)
+      }
+      start(waiting.count)
+      guard hasAll else { continue }
       if let refusal = refusals.first { throw refusal }
       return .failed(failures)
     }
@@ -122,4 +133,9 @@ struct HostRace: Sendable {
     let opening = HostOpening(host: host, target: target, password: password, loop: loop, lookup: lookup)
     do throws(ConnectFailure) { return .success(try await opening.run()) } catch { return .failure(error) }
   }
+}
+
+extension ServerConnection {
+  /// The timeline of the server, of which a later one is larger.
+  fileprivate var timeline: String { instance.timeline ?? "" }
 }

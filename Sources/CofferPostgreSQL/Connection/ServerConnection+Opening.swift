@@ -96,7 +96,7 @@ struct HostOpening {
       guard source.isEmpty || ["user", "database", "database user"].contains(source) else { throw .readOnly }
       let instance = ServerInstance(
         host: host.name, port: host.port, started: row.int8(0, 3), recovered: row.int8(0, 4),
-        system: try? rows(system).int8(0, 0))
+        system: try? rows(system).int8(0, 0), timeline: try? rows(system).text(0, 1))
       return ServerConnection(channel, on: loop, instance: instance, isReadOnly: !source.isEmpty)
     } catch {
       loop.perform { _ in channel.close() }
@@ -181,5 +181,8 @@ private enum SessionSetup {
   static let process = ServerStatement(
     "SELECT pg_catalog.pg_backend_pid()::pg_catalog.int8", isPrepared: false)
   static let system = ServerStatement(
-    "SELECT system_identifier FROM pg_catalog.pg_control_system()", isPrepared: false)
+    """
+    SELECT system_identifier, pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8)
+    FROM pg_catalog.pg_control_system()
+    """, isPrepared: false)
 }

@@ -67,4 +67,7 @@ struct ServerInstance: Hashable, Sendable {
   let recovered: Int64
   /// The identifier of the cluster of databases, if the role may read it.
   let system: Int64?
+  /// The number of the history of its write-ahead log, in eight hexadecimal digits, if the role may read it. The
+  /// promotion of a standby begins a higher one.
+  let timeline: String?
 }

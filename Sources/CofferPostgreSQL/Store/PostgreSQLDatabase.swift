@@ -137,7 +137,9 @@ package final class PostgreSQLDatabase: Sendable {
     let end = ContinuousClock.now + configuration.failoverTimeout
     do {
       while true {
-        let outcome = try await HostRace(target: target, loop: loop).run { server throws(ExchangeFailure) in
+        var race = HostRace(target: target, loop: loop)
+        race.comparesTimelines = target.hosts.count > 1 && !verified.withLock { $0.mustBeConfirmed }
+        let outcome = try await race.run { server throws(ExchangeFailure) in
           if server.isReadOnly, self.verified.withLock({ $0.mustBeConfirmed }) {
             throw .refused(.mayOnlyRead(self.target.description))
           }

@@ -87,6 +87,18 @@ struct RoleTests {
     try await reader.close()
   }
 
+  @Test("A role is listed by its name, whatever that contains")
+  func listedRoles() async throws {
+    try await prepare()
+    let administration = try PostgreSQLAdministration(location("owner", "second"))
+    let name = "a\" \\'b:false\nfoo_\(suffix):true"
+    try await server.psql("CREATE ROLE \"\(name.replacing("\"", with: "\"\""))\"")
+    try await administration.grant(name, mayWrite: false)
+    let second = try #require(try await administration.stores().first { $0.name == "second" })
+    #expect(second.members.map(\.role) == [name, "stranger_\(suffix)"])
+    #expect(second.members.map(\.mayWrite) == [false, true])
+  }
+
   @Test("A role whose transactions only read by default reads a store that it was granted, and writes nothing")
   func readOnlyByDefault() async throws {
     try await prepare()

@@ -47,24 +47,26 @@ package struct PostgreSQLAdministration: Sendable {
     """
     SELECT s.name, s.head, (SELECT count(*) FROM coffer.values v WHERE v.store = s.store AND NOT v.record),
       (extract(epoch FROM s.created_at) * 1000)::bigint,
-      (SELECT string_agg(m.role || ':' || m.may_write, E'\\n' ORDER BY m.role) FROM coffer.members m
-        WHERE m.store = s.store)
+      (SELECT json_agg(json_build_object('role', m.role, 'mayWrite', m.may_write) ORDER BY m.role)::text
+        FROM coffer.members m WHERE m.store = s.store)
     FROM coffer.stores s ORDER BY s.name
     """, isPrepared: false)
+
+  private struct Member: Decodable {
+    let role: String
+    let mayWrite: Bool
+  }
 
   /// Lists the stores that the role may read.
   package func stores() async throws -> [Store] {
     try await connected { connection in
       let answer = try await connection.exchange([ServerCall(Self.list)], within: deadline)
       guard let rows = answer.rows.first else { return [] }
-      return (0..<rows.count).map { row in
-        let members = rows.isNull(row, 4) ? [] : rows.text(row, 4).split(separator: "\n").map(String.init)
+      return try (0..<rows.count).map { row in
+        let members = rows.isNull(row, 4) ? [] : try JSONDecoder().decode([Member].self, from: rows.data(row, 4))
         return Store(
           name: rows.text(row, 0), revision: StoreRevision(head: rows.int8(row, 1)), values: Int(rows.int8(row, 2)),
-          members: members.map { member in
-            let isWriter = member.hasSuffix(":true")
-            return (String(member.dropLast(isWriter ? 5 : 6)), isWriter)
-          }, created: Date(unixMilliseconds: rows.int8(row, 3)))
+          members: members.map { ($0.role, $0.mayWrite) }, created: Date(unixMilliseconds: rows.int8(row, 3)))
       }
     }
   }

@@ -168,7 +168,8 @@ public final class PostgreSQLEngine: ExpiringEngine {
     let store = try openStore()
     guard store.isReadOnly else { return store }
     throw StorageError(
-      .readOnly, "The role may only read the store, or it was opened for reading only.",
+      .readOnly,
+      "The role may only read the store, its default_transaction_read_only is on, or the store was opened for reading.",
       advice: "Grant the role the store with 'coffer postgresql grant --write'. Nothing was written.",
       location: description)
   }

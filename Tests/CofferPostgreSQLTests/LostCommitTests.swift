@@ -12,22 +12,28 @@ struct LostCommitTests {
   let server: PostgreSQLServer
   let database: String
   let link: LinkProxy
+  /// The way to the server that is used once the link does not work.
+  let other: LinkProxy
 
   init() async throws {
     server = try await SharedServer.running()
     database = try await server.newDatabase()
     link = try LinkProxy(to: server.port)
+    other = try LinkProxy(to: server.port)
   }
 
-  /// Opens the store behind the link, with the server itself as the second host.
-  private func open() async throws -> PostgreSQLEngine {
+  /// Opens the store behind the link, with another link as the second host, and commits once.
+  private func open() async throws -> (PostgreSQLEngine, StoreCommit) {
+    other.mode = .cut
+    defer { other.mode = .open }
     var configuration = PostgreSQLConfiguration()
     configuration.instance = Instances().next()
     configuration.connectTimeout = .seconds(1)
     configuration.answerTimeout = .seconds(1)
-    return try await PostgreSQLEngine.open(
-      "postgresql://postgres@127.0.0.1:\(link.port),127.0.0.1:\(server.port)/\(database)?store=test",
+    let engine = try await PostgreSQLEngine.open(
+      "postgresql://postgres@127.0.0.1:\(link.port),127.0.0.1:\(other.port)/\(database)?store=test",
       configuration: configuration)
+    return (engine, try await engine.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin()))
   }
 
   private func commits(of transaction: TransactionID) async throws -> Int {
@@ -39,8 +45,7 @@ struct LostCommitTests {
 
   @Test("A commit whose answer is lost is found to be applied, with its revision")
   func applied() async throws {
-    let engine = try await open()
-    let first = try await engine.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin())
+    let (engine, first) = try await open()
     let transaction = TransactionID()
     link.mode = .deaf
     let commit = try await engine.commit(
@@ -54,9 +59,16 @@ struct LostCommitTests {
 
   @Test("A commit that has not reached the server is made again, once")
   func notApplied() async throws {
-    let engine = try await open()
-    try await engine.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin())
+    let (engine, _) = try await open()
     let transaction = TransactionID()
+    let writing = "SELECT pid FROM pg_stat_activity WHERE datname = '\(database)' AND query = 'COMMIT'"
+    var writer = ""
+    // The connection that has opened the store ends.
+    #expect(
+      try await eventually {
+        writer = try await server.psql(writing)
+        return Int32(writer) != nil
+      })
     link.mode = .stalled
     let commit = try await engine.commit(
       WriteBatch([.put("a", Data("2".utf8))], transaction: transaction), from: StoreOrigin())
@@ -64,7 +76,7 @@ struct LostCommitTests {
     link.mode = .open
     let later = try await engine.commit(WriteBatch([.put("b", Data("3".utf8))]), from: StoreOrigin())
     #expect(later.revision == commit.revision.next)
-    try await Task.sleep(for: .milliseconds(300))
+    #expect(try await eventually { try await !server.psql(writing).split(separator: "\n").contains { $0 == writer } })
     #expect(try await commits(of: transaction) == 1)
     #expect(try await engine.entry("a")?.revision == commit.revision)
     #expect(engine.latestRevision == later.revision)
@@ -73,8 +85,7 @@ struct LostCommitTests {
 
   @Test("A group with failed preconditions is resolved batch by batch")
   func group() async throws {
-    let engine = try await open()
-    let seen = try await engine.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin())
+    let (engine, seen) = try await open()
     link.mode = .deaf
     // The lock is answered too late already: nothing was applied, and the group is made again on the other host.
     var tasks: [Task<StoreCommit, any Error>] = []

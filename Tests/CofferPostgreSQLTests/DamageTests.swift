@@ -139,10 +139,14 @@ struct DamageTests {
     var attributes = ValueAttributes()
     attributes.expires = Date(timeIntervalSince1970: 1_900_000_000)
     try await engine.commit(WriteBatch([.put("a", Data("v".utf8), attributes)]), from: StoreOrigin())
+    attributes.expires = now.withLock { $0 + 1 }
+    try await engine.commit(WriteBatch([.put("z", Data("v".utf8), attributes)]), from: StoreOrigin())
     try await sql("UPDATE coffer.values SET expires = 1")
     now.withLock { $0 += 100_000 }
     try await engine.commit(WriteBatch([.put("b", Data())]), from: StoreOrigin())
-    try await Task.sleep(for: .milliseconds(200))
+    // The sweep has looked at both.
+    let rest = "SELECT count(*) FROM coffer.values WHERE key = 'z'"
+    #expect(try await eventually { try await server.psql(rest, database: database) == "0" })
     #expect(try await engine.entry("a")?.value == Data("v".utf8))
     try await engine.close()
   }

@@ -10,6 +10,8 @@ import Testing
 /// is an order that explains what every reader and writer was told.
 @Suite("PostgreSQL: failover", .serialized, .enabled(if: PostgreSQLServer.obstacle == nil, obstacle))
 struct FailoverTests {
+  private static let sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'coffer'"
+
   @Test("No acknowledged commit is lost, and none is applied twice, whatever happens to the primary")
   func failovers() async throws {
     let cluster = try await PostgreSQLCluster()
@@ -25,7 +27,8 @@ struct FailoverTests {
       try await workers.progress()
       try await cluster.terminateCommits()
       await cluster.cutClients(true)
-      try await Task.sleep(for: .milliseconds(100))
+      let leader = await cluster.leader
+      #expect(try await eventually { try await leader.psql(Self.sessions) == "0" })
       await cluster.cutClients(false)
       if round == 1 || isProving {
         try await workers.progress()
@@ -56,10 +59,11 @@ struct FailoverTests {
     }
     let first = try await engine.commit(WriteBatch([.put("a", Data("1".utf8))]), from: StoreOrigin())
     _ = try await reader.commit(WriteBatch([.put("b", Data("1".utf8))]), from: StoreOrigin())
+    let old = await cluster.leader
     try await cluster.failover(.isolate, fencing: false)
     // The commit of one holds a lock on the old primary, for which the other waits.
     let waiting = Task {
-      try await Task.sleep(for: .milliseconds(200))
+      #expect(try await eventually { try await old.psql(Self.sessions + " AND wait_event = 'SyncRep'") != "0" })
       return try await reader.commit(WriteBatch([.put("b", Data("2".utf8))]), from: StoreOrigin())
     }
     let second = try await engine.commit(

@@ -20,18 +20,21 @@ struct BellTests {
   @Test("A ring wakes the waiting task")
   func wakes() async {
     let bell = Bell()
-    let task = Task { await bell.wait(atMost: .seconds(60)) }
-    try? await Task.sleep(for: .milliseconds(20))
-    bell.ring()
-    #expect(await task.value)
+    // With enough turns, the task waits before the ring.
+    for turns in 0..<200 {
+      let task = Task { await bell.wait(atMost: .seconds(60)) }
+      for _ in 0..<turns { await Task.yield() }
+      bell.ring()
+      #expect(await task.value)
+    }
   }
 
   @Test("A cancelled task stops waiting, and the bell works afterwards")
   func cancelled() async {
     let bell = Bell()
-    for pause in [0, 20] {
+    for turns in 0..<200 {
       let task = Task { await bell.wait(atMost: .seconds(60)) }
-      try? await Task.sleep(for: .milliseconds(pause))
+      for _ in 0..<turns { await Task.yield() }
       task.cancel()
       #expect(await task.value == false)
     }
@@ -47,7 +50,8 @@ struct BellTests {
       #expect(await bell.wait(atMost: .milliseconds(2)))
     }
     let task = Task { await bell.wait(atMost: .seconds(60)) }
-    try? await Task.sleep(for: .milliseconds(50))
+    // Ends after the times of the earlier waits.
+    #expect(await Bell().wait(atMost: .milliseconds(4)) == false)
     bell.ring()
     #expect(await task.value)
   }

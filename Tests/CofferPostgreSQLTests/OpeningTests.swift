@@ -206,7 +206,10 @@ struct OpeningTests {
         let client = accept(listener, nil, nil)
         guard client >= 0 else { return }
         _ = answer.withUnsafeBytes { send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        usleep(20_000)
+        // Closing it with unread bytes would take the answer back.
+        shutdown(client, Int32(SHUT_WR))
+        var byte: UInt8 = 0
+        while recv(client, &byte, 1, 0) > 0 {}
         close(client)
       }
       serving.start()

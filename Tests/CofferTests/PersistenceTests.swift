@@ -69,7 +69,7 @@ final class Draft: Codable {
   }
 
   @Test func savesLoadsAndDeletesSeveralKeys() async throws {
-    for persistence in Self.all() {
+    for (index, persistence) in Self.all().enumerated() {
       #expect(await persistence.isAvailable)
       try await persistence.activate()
       #expect(await !persistence.exists(key: "string"))
@@ -82,7 +82,8 @@ final class Draft: Codable {
       #expect(await !persistence.exists(key: ""))
       #expect(try await persistence.load(Note.self, for: "note") == Note(title: "a", count: 1))
       #expect(try await persistence.load(String.self, for: "string") == "text")
-      #expect(try await persistence.load(key: "string") == Data("text".utf8))
+      // Over a custom adapter, text is JSON, too.
+      #expect(try await persistence.load(key: "string") == Data((index == 1 ? "\"text\"" : "text").utf8))
       #expect(try await persistence.load(Int.self, for: "number") == 42)
       #expect(try await persistence.load([Bool].self, for: "list") == [true, false])
       try await persistence.delete(key: "note")

@@ -42,7 +42,7 @@ import Testing
     return fences
   }
 
-  private static func lines(of path: String) throws -> [String] {
+  static func lines(of path: String) throws -> [String] {
     trimmedLines(try String(contentsOf: package.appendingPathComponent(path), encoding: .utf8))
   }
 

@@ -8,8 +8,9 @@ public import Foundation
 /// try await persistence.saveBatch([("theme", "dark"), ("language", "de")])
 /// ```
 ///
-/// Values are stored as JSON unless another codec is given; `Data` and `String` are stored as they are. All errors are
-/// `StorageError`, or `CancellationError` when the task was cancelled.
+/// Values are stored as JSON unless another codec is given. `Data` and `String` are stored as they are, except over a
+/// custom adapter, whose values are all JSON. All errors are `StorageError`, or `CancellationError` when the task was
+/// cancelled.
 ///
 /// The values need not be `Sendable`, so their bytes are cached and decoded on each load. Use ``store`` for cached
 /// decoded values, atomic updates and observation of the same data.
@@ -22,12 +23,15 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   ///
   /// Adapters of this package are bypassed: calls go to the engine behind them, with the adapter's origin. With a
   /// custom adapter, a batch is written value by value and nothing is cached, since such an adapter can neither write
-  /// several values in one commit nor report what others write.
+  /// several values in one commit nor report what others write. The codec then encodes `Data` and `String` as well, so
+  /// that the adapter's earlier values can be read whose text is JSON.
   public init(adapter: any StorageAdapter, codec: any StoreCodec = JSONCodec()) {
     if let adapter = adapter as? any EngineBacked {
       store = TypedStore(engine: adapter.engine, codec: codec, origin: adapter.origin)
     } else {
-      store = TypedStore(engine: AdapterEngine(adapter), codec: codec)
+      store = TypedStore(
+        engine: AdapterEngine(adapter), codec: codec, cacheCapacity: 0, damagePolicy: .fail, onDamageHandled: nil,
+        declaredAccessControl: nil, encodesAllTypes: true)
     }
   }
 
@@ -96,6 +100,10 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     try await calls.load(type, for: key)
+  }
+
+  public func load(key: String) async throws -> Data? {
+    try await calls.load(key: key)
   }
 
   /// Returns the value of a key with its revision, for ``saveIfUnchanged(_:for:since:expires:)``.

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// The implementation of ``PersistenceCapability`` that actors share. Its methods run on the caller's actor, so values
 /// that are not `Sendable` never leave it.
@@ -25,6 +25,11 @@ package struct PersistenceCalls: Sendable {
     } previous: {
       try await store.previousValue(type, for: key)
     }
+  }
+
+  package func load(key: String) async throws -> Data? {
+    guard store.coding.encodesAllTypes else { return try await load(Data.self, for: key) }
+    return try await store.load(StoreKey(key)) { $0.data }
   }
 
   package func exists(key: String) async -> Bool {

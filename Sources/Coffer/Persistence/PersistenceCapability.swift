@@ -14,6 +14,9 @@ public protocol PersistenceCapability: Capability {
   /// Returns the value of a key, or `nil` only when it is proven absent.
   /// - Throws: Any error if it cannot be determined whether there is a value, or if it cannot be decoded.
   func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T?
+  /// Returns the stored bytes of a key, or `nil` when they are proven absent.
+  /// - Throws: Any error if the bytes cannot be read.
+  func load(key: String) async throws -> Data?
   /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: Any error if the value may still be stored.
   func delete(key: String) async throws
@@ -71,8 +74,8 @@ extension PersistenceCapability {
       advice: "Nothing was changed. Load the values, convert them and save them.")
   }
 
-  /// Returns the stored bytes of a key, or `nil` when they are proven absent.
-  /// - Throws: Any error if the bytes cannot be read.
+  /// Returns the value of a key as `Data`, for a conformer that stores `Data` as it is.
+  /// - Throws: Any error of ``load(_:for:)``.
   public func load(key: String) async throws -> Data? {
     try await load(Data.self, for: key)
   }

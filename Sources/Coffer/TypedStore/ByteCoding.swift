@@ -8,7 +8,7 @@ package struct ByteCoding: Sendable {
   /// The schemas of values by key; `nil` if none is declared.
   let schema: StoreSchema?
   /// Whether the codec also encodes `Data` and `String`, which are stored as they are otherwise.
-  private var encodesAllTypes = false
+  private(set) var encodesAllTypes = false
 
   /// Returns the coding of values in the form of a router's serializer.
   /// - Parameters:
@@ -26,9 +26,11 @@ package struct ByteCoding: Sendable {
     schema = nil
   }
 
-  init(codec: any StoreCodec, engine: any StorageEngine, schema: StoreSchema? = nil) {
+  /// - Parameter encodesAllTypes: whether the codec also encodes `Data` and `String`.
+  init(codec: any StoreCodec, engine: any StorageEngine, schema: StoreSchema? = nil, encodesAllTypes: Bool = false) {
     self.codec = codec
     self.schema = schema
+    self.encodesAllTypes = encodesAllTypes
     location = engine.description
     holdsPropertyLists = engine.capabilities.contains(.propertyLists)
   }
@@ -96,8 +98,8 @@ package struct ByteCoding: Sendable {
   }
 
   func bytes<T: Encodable>(of value: T, for key: StoreKey) throws -> Data {
-    if T.self == Data.self, let data = value as? Data { return data }
-    if T.self == String.self, let text = value as? String { return Data(text.utf8) }
+    if !encodesAllTypes, T.self == Data.self, let data = value as? Data { return data }
+    if !encodesAllTypes, T.self == String.self, let text = value as? String { return Data(text.utf8) }
     do {
       return try codec.encode(value)
     } catch {
@@ -118,7 +120,8 @@ package struct ByteCoding: Sendable {
     do {
       return try codec.decode(type, from: data)
     } catch {
-      throw Self.decodingFailed(type, error, location: location, key: key)
+      guard encodesAllTypes else { throw Self.decodingFailed(type, error, location: location, key: key) }
+      throw Self.decodingFailed(type, error, location: location, key: key, advice: "They are kept.")
     }
   }
 

@@ -93,20 +93,22 @@ public final class TypedStore: Sendable {
       onDamageHandled: onDamageHandled, declaredAccessControl: nil, schema: schema)
   }
 
-  /// - Parameter declaredAccessControl: returns the access control of a key, whose values are not cached.
+  /// - Parameters:
+  ///   - declaredAccessControl: returns the access control of a key, whose values are not cached.
+  ///   - encodesAllTypes: whether the codec also encodes `Data` and `String`.
   init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)?,
     declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?, schema: StoreSchema? = nil,
-    cachePolicy: CachePolicy? = nil, writePolicy: WritePolicy = .through
+    cachePolicy: CachePolicy? = nil, writePolicy: WritePolicy = .through, encodesAllTypes: Bool = false
   ) {
     self.engine = engine
     self.declaredAccessControl = declaredAccessControl
     self.origin = origin
     reads = SharedReads(engine)
     damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
-    coding = ByteCoding(codec: codec, engine: engine, schema: schema)
+    coding = ByteCoding(codec: codec, engine: engine, schema: schema, encodesAllTypes: encodesAllTypes)
     cache = DecodedCache(engine: engine, policy: cachePolicy ?? CachePolicy(maximumCount: cacheCapacity))
     pending = WriteBuffer(engine: engine, cache: cache, origin: origin, policy: writePolicy)
   }

@@ -12,15 +12,16 @@ import Testing
   func table() {
     struct Odd: Error {}
     let cases: [(any Error, SyncError)] = [
-      (URLError(.notConnectedToInternet), .networkUnavailable()),
-      (URLError(.networkConnectionLost), .networkUnavailable()),
-      (URLError(.timedOut), .networkTimeout), (URLError(.badURL), .invalidResponse()),
+      (URLError(.notConnectedToInternet), .networkUnavailable),
+      (URLError(.networkConnectionLost), .networkUnavailable),
+      (URLError(.timedOut), .networkTimeout), (URLError(.badURL), .invalidResponse),
       (ShopifyAPIError.httpError(statusCode: 500), .serverError(statusCode: 500)),
       (ShopifyAPIError.httpError(statusCode: 599), .serverError(statusCode: 599)),
-      (ShopifyAPIError.httpError(statusCode: 404), .invalidResponse()),
-      (ShopifyAPIError.httpError(statusCode: 429), .invalidResponse()),
-      (ShopifyAPIError.invalidResponse, .invalidResponse()),
-      (Odd(), .invalidResponse()), (SyncError.rateLimited(retryAfter: 3), .rateLimited(retryAfter: 3)),
+      (ShopifyAPIError.httpError(statusCode: 404), .invalidResponse),
+      (ShopifyAPIError.httpError(statusCode: 429), .invalidResponse),
+      (ShopifyAPIError.invalidResponse, .invalidResponse),
+      (Odd(), .invalidResponse), (SyncError.rateLimited(retryAfter: 3), .rateLimited(retryAfter: 3)),
+      (SyncFailure.notShopify, .invalidResponse), (SyncFailure.unreachable, .networkUnavailable),
     ]
     for (error, expected) in cases { #expect(SyncError.from(error) == expected, "\(error)") }
   }
@@ -37,7 +38,7 @@ import Testing
         "Try again after the countdown completes.", "clock"
       ),
       (
-        .networkUnavailable(), "No connection", "Your device appears to be offline.",
+        .networkUnavailable, "No connection", "Your device appears to be offline.",
         "Check your internet connection and try again.", "wifi.slash"
       ),
       (
@@ -49,7 +50,7 @@ import Testing
         "The store may be temporarily unavailable. Try again later.", "exclamationmark.icloud"
       ),
       (
-        .invalidResponse(), "Invalid response", "The server returned unexpected data.",
+        .invalidResponse, "Invalid response", "The server returned unexpected data.",
         "The store may have changed its product feed format.", "exclamationmark.triangle"
       ),
     ]
@@ -57,7 +58,7 @@ import Testing
       #expect(error.errorDescription == title && error.failureReason == reason)
       #expect(error.recoverySuggestion == suggestion && error.iconName == icon)
     }
-    let finer: [SyncError] = [
+    let finer: [SyncFailure] = [
       .refused(reason: "HTTP 403."), .resting(until: Date(timeIntervalSince1970: 0)), .passwordProtected, .notShopify,
       .unreachable, .closed(statusCode: 402), .incomplete(reason: "A page came empty."),
     ]

@@ -17,14 +17,14 @@ func measureMemory(database: String, address: String) async throws {
   var outcome: String
   do {
     if let followed {
-      outcome = "\(try await service.syncStore(storeId: followed.id).count) pieces of news"
+      outcome = "\(try await service.sync(followed.id).count) pieces of news"
     } else {
-      _ = try await service.addStore(name: nil, domain: address)
+      _ = try await service.addStore(name: nil, domain: address, country: nil)
       outcome = "\(try await service.stores().first?.cachedProductCount ?? 0) products"
     }
-  } catch SyncError.invalidResponse(.unexpected) {
+  } catch SyncFailure.invalidResponse(.unexpected) {
     outcome = "invalidResponse"
-  } catch SyncError.invalidResponse(let cause) {
+  } catch SyncFailure.invalidResponse(let cause) {
     outcome = "\(cause)"
   } catch { outcome = "\(error)" }
   try await container.close()

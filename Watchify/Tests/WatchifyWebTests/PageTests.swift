@@ -296,7 +296,7 @@ import WatchifyKit
       let id = try await news(bench)
       bench.shops.fail("mats.example", .invalidResponse(.passwordProtected))
       bench.pass(hours: 1)
-      _ = try? await bench.service.syncStore(storeId: id)
+      _ = try? await bench.service.sync(id)
       let document = try page(await bench.get("/health"))
       #expect(try texts(document, "//p[@class='lead']").first?.contains("desktop ok · webhook off") == true)
       let row = try #require(try texts(document, "//li[@class='bad']").first)
@@ -338,7 +338,7 @@ import WatchifyKit
       try await bench.read(id)
       bench.shops.fail("mats.example", .invalidResponse(.refused(reason: attack)))
       bench.pass(hours: 1)
-      _ = try? await bench.service.syncStore(storeId: id)
+      _ = try? await bench.service.sync(id)
       let query = FormCoding.encoded([("q", attack)])
       for path in [
         "/activity", "/products", "/products?\(query)", "/shops", "/shops/\(id)", "/shops/\(id)/products/1",

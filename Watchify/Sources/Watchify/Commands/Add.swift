@@ -19,7 +19,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
         id = try await session.service.addStore(
           name: invocation.options[.name], domain: address, country: country, headers: headers
         ) { products, page in progress.show("\(counted(products, "product")), page \(page)") }
-      } catch let error as SyncError {
+      } catch let error as SyncFailure {
         throw CommandError(adding: domain, error)
       } catch is CancellationError {
         throw CommandError(.interrupted, "interrupted", "Interrupted: nothing was added.")
@@ -27,7 +27,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
       progress.end()
       let variants = try await session.service.variantCount(storeId: id)
       guard let store = try await session.service.stores().first(where: { $0.id == id }) else {
-        throw SyncError.storeNotFound
+        throw SyncFailure.storeNotFound
       }
       try await tell(store, asked: country, variants, session, asJSON: invocation.has(.json))
       if !headers.isEmpty, store.domain != domain {

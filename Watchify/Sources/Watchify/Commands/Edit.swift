@@ -22,7 +22,7 @@ func editStore(_ invocation: Invocation) async throws -> ExitStatus {
     if let address { try await session.service.moveStore(id: store.id, to: address, headers: given) }
     try await session.service.updateStore(id: store.id, name: name, country: country, headers: headers)
     guard let edited = try await session.service.stores().first(where: { $0.id == store.id }) else {
-      throw SyncError.storeNotFound
+      throw SyncFailure.storeNotFound
     }
     let kept = try await session.service.headers(storeId: store.id)
     if invocation.has(.json) {

@@ -34,10 +34,10 @@ func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
 
 private func sync(_ store: StoreDTO, _ session: Session) async throws -> SyncOutcome {
   do {
-    let news = try await session.service.syncStore(storeId: store.id)
+    let news = try await session.service.sync(store.id)
     let now = try await session.service.stores().first { $0.id == store.id }
     return SyncOutcome(store: now ?? store, news: news)
-  } catch let error as SyncError {
+  } catch let error as SyncFailure {
     return SyncOutcome(store: store, error: error)
   }
 }
@@ -67,7 +67,7 @@ private func status(_ outcomes: [SyncOutcome], insists: Bool) -> ExitStatus {
 struct SyncOutcome: Sendable {
   let store: StoreDTO
   var news: [ChangeEventDTO] = []
-  var error: SyncError?
+  var error: SyncFailure?
 
   func tell() throws {
     guard let error else {

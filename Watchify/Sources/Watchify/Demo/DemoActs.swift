@@ -75,7 +75,7 @@ extension Demo {
     var isResting = false
     do {
       try await read(id, after: 24)
-    } catch SyncError.invalidResponse(.resting(let until, _)) {
+    } catch SyncFailure.invalidResponse(.resting(let until, _)) {
       isResting = true
       try say("  Paused until \(Moment.time(until)): no process reads the shop before then.")
     }
@@ -144,7 +144,7 @@ extension Demo {
 
   private func store(_ id: UUID) async throws -> StoreDTO {
     guard let store = try await shop.service.stores().first(where: { $0.id == id }) else {
-      throw SyncError.storeNotFound
+      throw SyncFailure.storeNotFound
     }
     return store
   }
@@ -153,7 +153,7 @@ extension Demo {
   @discardableResult
   private func read(_ id: UUID, after hours: Double = 24) async throws -> [ChangeEventDTO] {
     shop.pass(hours: hours)
-    return try await shop.service.syncStore(storeId: id)
+    return try await shop.service.sync(id)
   }
 
   private func show(_ news: [ChangeEventDTO]) throws {

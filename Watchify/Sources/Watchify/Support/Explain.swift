@@ -5,7 +5,7 @@ import WatchifyKit
 /// Converts Watchify's own errors to command errors; returns `nil` for other errors.
 func explain(_ error: any Error) -> CommandError? {
   switch error {
-  case let error as SyncError: CommandError(sync: error)
+  case let error as SyncFailure: CommandError(sync: error)
   case let error as ShopAddress.Invalid:
     CommandError(
       .usage, "invalidAddress", error.localizedDescription.oneLine(limit: 300),
@@ -43,7 +43,7 @@ extension CommandError {
 
   /// Creates a command error from a sync error.
   /// - Parameter store: the store, if older data of it exists.
-  init(sync error: SyncError, store: StoreDTO? = nil) {
+  init(sync error: SyncFailure, store: StoreDTO? = nil) {
     var message = error.failureReason ?? ""
     var (code, status) = (error.code, ExitStatus.failure)
     switch error {
@@ -80,7 +80,7 @@ extension CommandError {
   }
 
   /// Creates a command error for a store that could not be added, of which no older data exists.
-  init(adding domain: String, _ error: SyncError) {
+  init(adding domain: String, _ error: SyncFailure) {
     self.init(sync: error)
     if case .rateLimited = error { return }
     var advice = error.suggestionForNewStore ?? ""
@@ -92,7 +92,7 @@ extension CommandError {
   }
 }
 
-extension SyncError {
+extension SyncFailure {
   /// Whether the sync was too early, which is no failure of the store.
   var mustWait: Bool {
     switch self {

@@ -58,7 +58,7 @@ final class PageDemo: Sendable {
     while (try? await Task.sleep(for: pace)) != nil {
       guard let store = try? await service.stores().first(where: { $0.domain == address }) else { continue }
       guard (try? shop.advance()) ?? nil != nil else { return }
-      if let news = try? await service.syncStore(storeId: store.id) { await deliver(news) }
+      if let news = try? await service.sync(store.id) { await deliver(news) }
     }
   }
 }

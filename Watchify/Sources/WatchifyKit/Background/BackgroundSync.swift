@@ -24,18 +24,18 @@ extension StoreService {
       guard domains?.contains(store.domain) ?? true else { continue }
       if !store.isLocal, await isOnline?() == false { continue }
       do {
-        news += try await syncStore(storeId: id)
+        news += try await sync(id)
         await BackgroundSyncState.shared.recordSuccess(forStore: id)
       } catch is CancellationError {
         break
-      } catch SyncError.invalidResponse(.resting(_, let shop)) {
+      } catch SyncFailure.invalidResponse(.resting(_, let shop)) {
         if shop == nil { break }  // The pause applies to every shop.
-      } catch SyncError.storeNotFound {
+      } catch SyncFailure.storeNotFound {
         await BackgroundSyncState.shared.recordSuccess(forStore: id)  // Deleted in the meantime.
-      } catch let error as SyncError {
+      } catch let failure as SyncFailure {
         // While offline, this is no failure of the store.
-        if !store.isLocal, error.mayBeOffline, await isOnline?() == false { continue }
-        await BackgroundSyncState.shared.recordError(error, forStore: id)
+        if !store.isLocal, failure.mayBeOffline, await isOnline?() == false { continue }
+        await BackgroundSyncState.shared.recordError(failure.error, forStore: id)
       } catch { await note(error) }
       await Task.yield()
     }
@@ -62,7 +62,7 @@ extension StoreService {
   }
 }
 
-extension SyncError {
+extension SyncFailure {
   /// Whether a missing network connection may have caused the error.
   fileprivate var mayBeOffline: Bool {
     switch self {

@@ -2,7 +2,7 @@ public import Foundation
 public import Observation
 
 /// The stores that failed to sync in this run of the application. Kept in memory only; the error that survives a
-/// restart is `StoreDTO.lastError`.
+/// restart, with its cause, is `StoreDTO.lastSyncFailure`.
 @MainActor @Observable
 public final class BackgroundSyncState {
   /// The instance shared by the application.

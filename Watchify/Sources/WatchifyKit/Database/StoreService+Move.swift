@@ -16,13 +16,13 @@ extension StoreService {
   ///     only if it is given as such.
   ///   - headers: additional headers for requests to the new address.
   /// - Returns: The new address.
-  /// - Throws: ``ShopAddress/Invalid``, ``SyncError``, ``WatchifyError``, `StorageError`. The store is unchanged then.
+  /// - Throws: ``ShopAddress/Invalid``, ``SyncFailure``, ``WatchifyError``, `StorageError`. The store is unchanged then.
   @discardableResult
   public func moveStore(id: UUID, to domain: String, headers: [StoreHeader] = []) async throws -> String {
     let address = try ShopAddress(domain)
     try await refuseRest(address.domain)
     let store = try await database.read { transaction in
-      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncFailure.storeNotFound }
       try Self.checkFree(address, for: store, in: transaction)
       return store
     }
@@ -37,7 +37,7 @@ extension StoreService {
     let listed = reading.products.map(\.id)
     let encoded = String(decoding: try JSONEncoder().encode(headers), as: UTF8.self)
     try await database.write { transaction in
-      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncFailure.storeNotFound }
       // Another process may have added the address in the meantime.
       try Self.checkFree(address, for: store, in: transaction)
       let known = Set(

@@ -17,14 +17,14 @@ extension StoreService {
   /// Ends pauses early: those that apply to one store, or all pauses if `storeId` is `nil`. Other running processes
   /// resume as well.
   /// - Returns: The pauses that were ended.
-  /// - Throws: ``SyncError/storeNotFound``, `StorageError`.
+  /// - Throws: ``SyncFailure/storeNotFound``, `StorageError`.
   @discardableResult
   public func resume(storeId: UUID? = nil) async throws -> [RequestGate.Rest] {
     let now = now()
     let ended = try await database.write { transaction in
       var shop: ShopAddress?
       if let storeId {
-        guard let store = try StoreRecord.find(storeId, in: transaction) else { throw SyncError.storeNotFound }
+        guard let store = try StoreRecord.find(storeId, in: transaction) else { throw SyncFailure.storeNotFound }
         shop = try? ShopAddress(store.domain)
       }
       let ended = try RestRows.all(in: transaction).filter {
@@ -47,7 +47,7 @@ extension StoreService {
 
   /// Stores the pause of a `.resting` error; ignores other errors.
   func remember(_ error: any Error) async throws {
-    guard case .invalidResponse(.resting(let until, let domain))? = error as? SyncError else { return }
+    guard case .invalidResponse(.resting(let until, let domain))? = error as? SyncFailure else { return }
     let shop = domain.flatMap { try? ShopAddress($0) }
     let (now, counted) = (now(), api.requestGate?.refusals(of: shop))
     try await database.write { transaction in
@@ -64,6 +64,6 @@ extension StoreService {
   static func refuse(_ rests: [RequestGate.Rest], _ domain: String) throws {
     let shop = try? ShopAddress(domain)
     guard let rest = rests.first(where: { $0.shop == nil || $0.shop == shop }) else { return }
-    throw SyncError.resting(until: rest.until, shop: rest.shop?.domain)
+    throw SyncFailure.resting(until: rest.until, shop: rest.shop?.domain)
   }
 }

@@ -8,13 +8,19 @@ extension StoreService {
   /// The minimum time between two sync attempts of a store, in seconds.
   static let minimumInterval: TimeInterval = 60
 
+  /// Syncs a store as ``sync(_:)`` does, but throws a ``SyncError`` in place of a ``SyncFailure``.
+  @discardableResult
+  public func syncStore(storeId: UUID) async throws -> [ChangeEventDTO] {
+    do { return try await sync(storeId) } catch let failure as SyncFailure { throw failure.error }
+  }
+
   /// Syncs a store: reads it, and writes the changes in one transaction.
   /// - Returns: The events of the changes, in the order in which they were found.
-  /// - Throws: ``SyncError``: `rateLimited` within a minute of the last attempt by any process, `resting` during a
+  /// - Throws: ``SyncFailure``: `rateLimited` within a minute of the last attempt by any process, `resting` during a
   ///   pause. `StorageError`, `CancellationError`. The stored data is unchanged then; a failure is recorded with the
   ///   store.
   @discardableResult
-  public func syncStore(storeId: UUID) async throws -> [ChangeEventDTO] {
+  public func sync(_ storeId: UUID) async throws -> [ChangeEventDTO] {
     do {
       let store = try await claim(storeId)
       syncing[storeId, default: 0] += 1
@@ -27,7 +33,7 @@ extension StoreService {
       throw error
     } catch let error as CancellationError {
       throw error
-    } catch { throw SyncError.from(error) }
+    } catch { throw SyncFailure.from(error) }
   }
 
   /// Records the attempt before it is made, so that no other process makes it too.
@@ -35,13 +41,13 @@ extension StoreService {
     let rests = try await rests()
     let now = now()
     return try await database.write { transaction in
-      guard var store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      guard var store = try StoreRecord.find(id, in: transaction) else { throw SyncFailure.storeNotFound }
       try Self.refuse(rests, store.domain)
       if let last = store.lastAttemptAt {
         // A clock that was set back must not block a store for long.
         let elapsed = now.timeIntervalSince(last)
         guard elapsed < 0 || elapsed >= Self.minimumInterval else {
-          throw SyncError.rateLimited(retryAfter: Self.minimumInterval - elapsed)
+          throw SyncFailure.rateLimited(retryAfter: Self.minimumInterval - elapsed)
         }
       }
       try transaction.execute(
@@ -65,7 +71,7 @@ extension StoreService {
     let preferences = try await NotificationPreferences(from: modelContainer.settings)
     let rules = try await DetectionRules(from: modelContainer.settings)
     guard reading.isComplete || reading.isLimited else {
-      throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
+      throw SyncFailure.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
     var writer = SyncWriter(claimed: store, reading: reading, rules: rules, preferences: preferences, now: self.now())
     try Task.checkCancellation()
@@ -89,7 +95,7 @@ extension StoreService {
     var currency: String?
     do { currency = try await api.describe(request(store.domain, store.country, store.headers)).currency } catch {
       // Prices can be read without it, but a pause applies to all requests.
-      if case .invalidResponse(.resting)? = error as? SyncError { throw error }
+      if case .invalidResponse(.resting)? = error as? SyncFailure { throw error }
       if error is CancellationError { throw error }
     }
     try await database.write { [currency] transaction in
@@ -108,15 +114,15 @@ extension StoreService {
   private func fail(_ store: StoreRecord, _ error: any Error) async throws {
     guard !(error is CancellationError), !(error is StorageError) else { return }
     try await remember(error)
-    let sync = SyncError.from(error)
-    if case .invalidResponse(.resting) = sync { return }
-    if case .rateLimited = sync { return }
+    let failure = SyncFailure.from(error)
+    if case .invalidResponse(.resting) = failure { return }
+    if case .rateLimited = failure { return }
     let (now, preferences) = (now(), try await NotificationPreferences(from: modelContainer.settings))
     try await database.write { transaction in
       guard let store = try StoreRecord.find(store.id, in: transaction) else { return }
       try transaction.execute(
-        "UPDATE stores SET last_error = ?1 WHERE no = ?2", [.optional(sync.stored), .integer(store.no)])
-      guard sync == .passwordProtected, !store.isClosed else { return }
+        "UPDATE stores SET last_error = ?1 WHERE no = ?2", [.optional(failure.stored), .integer(store.no)])
+      guard failure == .passwordProtected, !store.isClosed else { return }
       try transaction.execute("UPDATE stores SET is_closed = 1 WHERE no = ?1", [.integer(store.no)])
       let news = [DetectedChange(type: .storeClosed)]
       let rows = try EventRows.insert(news, store: store, currency: store.currency, at: now, in: transaction)
@@ -130,7 +136,7 @@ extension StoreService {
   public func syncAllStores() async {
     for id in await answer([], { try await self.storeIds() }) {
       guard !Task.isCancelled else { return }
-      do { try await syncStore(storeId: id) } catch { note(error) }
+      do { try await sync(id) } catch { note(error) }
       await Task.yield()
     }
     do { try await deleteWhatIsTooOld() } catch { note(error) }

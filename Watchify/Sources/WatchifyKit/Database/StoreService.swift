@@ -59,6 +59,14 @@ public actor StoreService: ModelActor {
 
   // MARK: Stores
 
+  /// Follows a store as ``addStore(name:domain:country:headers:progress:)`` does, but throws a ``SyncError`` in place of a
+  /// ``SyncFailure``.
+  public func addStore(name: String?, domain: String) async throws -> UUID {
+    do { return try await addStore(name: name, domain: domain, country: nil) } catch let failure as SyncFailure {
+      throw failure.error
+    }
+  }
+
   /// Follows a store: requests its description, reads all of its products and stores them. The first read reports no
   /// changes.
   /// - Parameters:
@@ -70,7 +78,7 @@ public actor StoreService: ModelActor {
   ///     products only at its Shopify domain.
   ///   - progress: called after each page, with the number of products so far and the page number.
   /// - Returns: The identifier of the new store.
-  /// - Throws: ``ShopAddress/Invalid``, ``SyncError``, ``WatchifyError``, `StorageError`. No store is added then.
+  /// - Throws: ``ShopAddress/Invalid``, ``SyncFailure``, ``WatchifyError``, `StorageError`. No store is added then.
   public func addStore(
     name: String?, domain: String, country: String? = nil, headers: [StoreHeader] = [],
     progress: (@Sendable (_ products: Int, _ page: Int) -> Void)? = nil
@@ -88,9 +96,9 @@ public actor StoreService: ModelActor {
       request.country = country ?? shop.country ?? HomeMarket.country(of: shop.currency)
       request.progress = progress
       let reading: ShopReading
-      do { reading = try await api.read(request) } catch SyncError.invalidResponse(.notShopify) {
+      do { reading = try await api.read(request) } catch SyncFailure.invalidResponse(.notShopify) {
         // A custom storefront may not serve listings; the shop's Shopify domain does.
-        guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncError.notShopify }
+        guard let inside = shop.shopifyDomain, inside != address.domain else { throw SyncFailure.notShopify }
         // Headers that grant access at one host must not be sent to another.
         (request.domain, request.headers) = (inside, [])
         reading = try await api.read(request)
@@ -106,13 +114,13 @@ public actor StoreService: ModelActor {
 
   /// Changes the name, country or headers of a store; a parameter that is `nil` leaves the value unchanged. A new
   /// country is another market, whose first read becomes a new baseline.
-  /// - Throws: ``SyncError/storeNotFound``, `StorageError`.
+  /// - Throws: ``SyncFailure/storeNotFound``, `StorageError`.
   public func updateStore(
     id: UUID, name: String? = nil, country: String? = nil, headers: [StoreHeader]? = nil
   ) async throws {
     let encoded = try headers.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
     try await database.write { transaction in
-      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncError.storeNotFound }
+      guard let store = try StoreRecord.find(id, in: transaction) else { throw SyncFailure.storeNotFound }
       try transaction.execute(
         """
         UPDATE stores SET name = coalesce(?2, name), country = coalesce(?3, country), headers = coalesce(?4, headers),
@@ -133,11 +141,11 @@ public actor StoreService: ModelActor {
     let headers = String(decoding: try JSONEncoder().encode(headers), as: UTF8.self)
     // An empty shop can be followed; after an interrupted read, the unread products would be reported as new.
     guard reading.isComplete || reading.isLimited || reading.products.isEmpty else {
-      throw SyncError.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
+      throw SyncFailure.incomplete(reason: reading.incompleteReason ?? "The listing was not read to its end.")
     }
     // Values read without a country belong to no country's market: the first read with one is a new baseline.
     let market = Market(country: readCountry, currency: reading.currency)
-    let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
+    let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncFailure.incomplete(reason: $0) }
     let changes = ChangeDetection.changes(
       from: [:], to: reading, before: nil, now: market, baseCurrency: shop.currency)
     try await database.write { transaction in
@@ -232,7 +240,7 @@ public actor StoreService: ModelActor {
           lastAttemptAt: row.optionalDate(5), isSyncing: syncing[id] != nil,
           cachedProductCount: Int(row.integer(10)),
           cachedPreviewImageURLs: try Self.previews(row.integer(11), in: transaction), country: row.optionalText(6),
-          currency: row.optionalText(7), lastSyncError: row.optionalText(8).flatMap(SyncError.init(stored:)),
+          currency: row.optionalText(7), lastSyncFailure: row.optionalText(8).flatMap(SyncFailure.init(stored:)),
           isClosed: row.flag(9), unreadableProducts: Int(row.integer(12)), unreadableVariants: Int(row.integer(13)))
       }
     }

@@ -12,7 +12,7 @@ struct SyncWriter: Sendable {
 
   /// Returns the changes between the stored products and the read.
   func prepare(in transaction: some Querying) throws -> ChangeSet {
-    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
+    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncFailure.storeNotFound }
     let market = Market(country: claimed.country, currency: reading.currency)
     var stored = try CatalogueRows.load(store: store.no, in: transaction)
     // A store that never listed a product has no values of another market: its first products are reported.
@@ -29,7 +29,7 @@ struct SyncWriter: Sendable {
 
   /// Records that nothing has changed since the last read.
   func confirm(in transaction: SQLiteTransaction) throws {
-    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
+    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncFailure.storeNotFound }
     guard store.generation == claimed.generation else { return }
     try transaction.execute(
       "UPDATE stores SET last_fetched_at = ?1, last_error = NULL, generation = generation + 1 WHERE no = ?2",
@@ -40,7 +40,7 @@ struct SyncWriter: Sendable {
   /// Writes the changes and returns their events. A read is dropped if the store was written since the read began,
   /// because the stored data is then newer.
   func write(_ changes: ChangeSet, in transaction: SQLiteTransaction) throws -> [ChangeEventDTO] {
-    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncError.storeNotFound }
+    guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncFailure.storeNotFound }
     guard store.generation == claimed.generation else { return [] }
     let currency = reading.currency ?? store.currency
     let market = Market(country: claimed.country, currency: currency)
@@ -55,7 +55,7 @@ struct SyncWriter: Sendable {
     try OutboxRows.enqueue(events, store: store, preferences, at: now, in: transaction)
     try ValidatorRows.keep(reading.isComplete ? reading.validators : [], of: claimed, at: now, in: transaction)
     try MarketRows.remember(reading, changes, market: market, store: store.no, at: now, in: transaction)
-    let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncError.incomplete(reason: $0) }
+    let remark = reading.isComplete ? nil : reading.incompleteReason.map { SyncFailure.incomplete(reason: $0) }
     try transaction.execute(
       """
       UPDATE stores SET last_fetched_at = ?1, currency = ?2, last_error = ?3, read_country = ?5, is_closed = 0,

@@ -25,10 +25,10 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
   /// The currency of the last sync.
   public var currency: String?
   /// The error of the last sync attempt; `nil` if it succeeded. Kept across restarts.
-  public var lastSyncError: SyncError?
-  /// The description of `lastSyncError`.
+  public var lastSyncFailure: SyncFailure?
+  /// The description of `lastSyncFailure`.
   public var lastError: String? {
-    lastSyncError.map { [$0.errorDescription, $0.failureReason].compactMap { $0 }.joined(separator: ": ") }
+    lastSyncFailure.map { [$0.errorDescription, $0.failureReason].compactMap { $0 }.joined(separator: ": ") }
   }
   /// Whether the store is closed by a password.
   public var isClosed = false
@@ -41,7 +41,7 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
   public init(
     id: UUID, name: String, domain: String, addedAt: Date, lastFetchedAt: Date? = nil, lastAttemptAt: Date? = nil,
     isSyncing: Bool = false, cachedProductCount: Int = 0, cachedPreviewImageURLs: [String] = [], country: String? = nil,
-    currency: String? = nil, lastSyncError: SyncError? = nil, isClosed: Bool = false, unreadableProducts: Int = 0,
+    currency: String? = nil, lastSyncFailure: SyncFailure? = nil, isClosed: Bool = false, unreadableProducts: Int = 0,
     unreadableVariants: Int = 0
   ) {
     self.id = id
@@ -55,7 +55,7 @@ public struct StoreDTO: Codable, Hashable, Identifiable, Sendable {
     self.cachedPreviewImageURLs = cachedPreviewImageURLs
     self.country = country
     self.currency = currency
-    self.lastSyncError = lastSyncError
+    self.lastSyncFailure = lastSyncFailure
     self.isClosed = isClosed
     self.unreadableProducts = unreadableProducts
     self.unreadableVariants = unreadableVariants

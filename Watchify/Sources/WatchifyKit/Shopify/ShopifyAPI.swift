@@ -12,7 +12,7 @@ public protocol ShopifyAPIProtocol: Sendable {
   /// are read from it.
   var requestGate: RequestGate? { get }
   /// Returns all products of a shop.
-  /// - Throws: ``SyncError``, `URLError` or ``ShopifyAPIError``.
+  /// - Throws: ``SyncFailure``, ``SyncError``, `URLError` or ``ShopifyAPIError``.
   func fetchProducts(domain: String) async throws -> [ShopifyProduct]
   /// Returns all products of a shop with details of the read, such as its completeness and currency.
   func read(_ request: ShopRequest) async throws -> ShopReading

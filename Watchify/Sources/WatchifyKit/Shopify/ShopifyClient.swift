@@ -4,7 +4,7 @@ import Foundation
 ///
 /// Requests are limited to one at a time per process (``RequestGate``), with a delay between them; they carry a
 /// `User-Agent`, follow the site's robots.txt and are conditional where the shop supports it. A response that is not a
-/// product listing is thrown as a ``SyncError``. So is a failure in the middle of a listing, so a part of a shop is
+/// product listing is thrown as a ``SyncFailure``. So is a failure in the middle of a listing, so a part of a shop is
 /// never mistaken for the whole. Cookies and caches are not kept.
 ///
 /// ```swift
@@ -68,7 +68,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   }
 
   /// Reads the listing page by page until its end or a limit; see ``ShopReading/isComplete``.
-  /// - Throws: ``SyncError``, ``ShopAddress/Invalid`` or `CancellationError`.
+  /// - Throws: ``SyncFailure``, ``ShopAddress/Invalid`` or `CancellationError`.
   public func read(_ request: ShopRequest) async throws -> ShopReading {
     let shop = try ShopAddress(request.domain)
     let configuration = fetcher.configuration
@@ -101,7 +101,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
           walk.endOfWindow(words.isEmpty ? nil : words)
         case .errors(let words) where number > 1:
           let words = words.isEmpty ? "" : ": " + words.prefix(200).trimmingCharacters(in: .punctuationCharacters)
-          throw SyncError.incomplete(reason: "The store answered page \(number) of its list with an error\(words).")
+          throw SyncFailure.incomplete(reason: "The store answered page \(number) of its list with an error\(words).")
         case .tooLarge where number > 1: walk.endOfRoom()
         default: throw Self.fault(of: error, in: answer, page: number)
         }
@@ -138,7 +138,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
   }
 
   /// Returns the shop's description. A part that the shop does not serve is `nil`.
-  /// - Throws: ``SyncError``: `resting`, `networkUnavailable`, `networkTimeout`, `unreachable`, `serverError` or
+  /// - Throws: ``SyncFailure``: `resting`, `networkUnavailable`, `networkTimeout`, `unreachable`, `serverError` or
   ///   `privateAddress`; ``ShopAddress/Invalid``; `CancellationError`.
   public func describe(_ request: ShopRequest) async throws -> ShopDescription {
     let shop = try ShopAddress(request.domain)
@@ -147,7 +147,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
         to: .init(
           shop: shop, path: "/meta.json", headers: request.headers, largestBody: ShopAnswers.largestDescription))
       return answer.status == 200 ? ShopAnswers.description(answer.body) : ShopDescription()
-    } catch let error as SyncError {
+    } catch let error as SyncFailure {
       switch error {
       // Without its currency, moves of the shop's exchange rate could be reported as price changes.
       case .networkUnavailable(.lost): return ShopDescription()
@@ -171,11 +171,11 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
         to: .init(
           shop: shop, path: "/products.json", query: query, headers: request.headers + (validator?.headers ?? [])))
       let isExpected = (200...299).contains(answer.status) || answer.status == 400
-      guard isExpected || validator != nil && answer.status == 304 else { throw SyncError.invalidResponse() }
+      guard isExpected || validator != nil && answer.status == 304 else { throw SyncFailure.invalidResponse() }
       return answer
-    } catch SyncError.invalidResponse(.notShopify) where page > 1 {
+    } catch SyncFailure.invalidResponse(.notShopify) where page > 1 {
       // Earlier pages had products.
-      throw SyncError.invalidResponse()
+      throw SyncFailure.invalidResponse()
     }
   }
 
@@ -213,7 +213,7 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     return words.isEmpty || words.contains("limit") && words.contains("page")
   }
 
-  private static func fault(of fault: FeedFault, in answer: HTTPAnswer, page: Int) -> SyncError {
+  private static func fault(of fault: FeedFault, in answer: HTTPAnswer, page: Int) -> SyncFailure {
     switch fault {
     case .notJSON where !answer.body.isEmpty:
       ShopAnswers.fault(ofPage: answer) ?? (page == 1 ? .notShopify : .invalidResponse())

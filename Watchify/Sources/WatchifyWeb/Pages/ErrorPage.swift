@@ -18,8 +18,8 @@ enum ErrorPage {
   /// Returns a problem for an error, with texts that state what stays valid.
   static func problem(_ error: any Error) -> SiteProblem {
     switch error {
-    case SyncError.storeNotFound: return .noShop
-    case let error as SyncError:
+    case SyncFailure.storeNotFound: return .noShop
+    case let error as SyncFailure:
       return SiteProblem(
         status: 502, title: error.errorDescription ?? "The shop could not be read",
         text: sentences(error.failureReason, error.recoverySuggestion))
@@ -34,7 +34,7 @@ enum ErrorPage {
   }
 
   /// Returns a problem for a store that could not be added, of which no older data exists.
-  static func problem(adding error: SyncError) -> SiteProblem {
+  static func problem(adding error: SyncFailure) -> SiteProblem {
     SiteProblem(
       status: 502, title: error.errorDescription ?? "The shop could not be read",
       text: sentences(error.failureReason, error.suggestionForNewStore, "Nothing was added."))

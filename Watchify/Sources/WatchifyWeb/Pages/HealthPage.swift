@@ -55,20 +55,20 @@ enum HealthPage {
       if context.stores.isEmpty { tag(.p, .class("note")) { "You follow no shop yet." } }
       tag(.ul, .class("checks")) {
         for store in context.stores {
-          tag(.li, .class(store.lastSyncError == nil ? "ok" : "bad")) {
+          tag(.li, .class(store.lastSyncFailure == nil ? "ok" : "bad")) {
             tag(.div, .class("what")) {
               tag(.p, .class("subject")) {
                 tag(.a, .href(store.link)) { ShopMarkup.text(store.name) }
-                NewsText.hidden(store.lastSyncError == nil ? ": works." : ": needs a look.")
+                NewsText.hidden(store.lastSyncFailure == nil ? ": works." : ": needs a look.")
               }
-              if let error = store.lastSyncError {
+              if let error = store.lastSyncFailure {
                 tag(.p) { ShopPage.trouble(error, store, context) }
               } else {
                 tag(.p, .class("shop")) { ShopsPage.facts(store, context).joined(separator: " · ") }
               }
               leftOut(store)
             }
-            if store.lastSyncError != nil { context.button("Try again", Link(store.path + ["read"])) }
+            if store.lastSyncFailure != nil { context.button("Try again", Link(store.path + ["read"])) }
           }
         }
       }

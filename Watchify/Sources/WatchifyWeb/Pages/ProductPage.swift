@@ -22,7 +22,7 @@ enum ProductPage {
     return Frame.page(detail.product.title, .products, context, isLive: true) {
       tag(.article, .class("product")) {
         heading(detail, store, context)
-        if let error = store.lastSyncError {
+        if let error = store.lastSyncFailure {
           tag(.div, .class("banner"), .set(.role, "note")) { tag(.p) { ShopPage.trouble(error, store, context) } }
         }
         if let open, shown.contains(open) { chart(open, detail, context, isOnly: true) }

@@ -28,7 +28,7 @@ enum ShopsPage {
       tag(.div, .class("what")) {
         tag(.h2, .class("subject")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name) } }
         tag(.p, .class("shop")) { facts(store, context).joined(separator: " · ") }
-        if let error = store.lastSyncError {
+        if let error = store.lastSyncFailure {
           tag(.p, .class("alert")) { ShopPage.trouble(error, store, context) }
         }
       }
@@ -137,7 +137,7 @@ enum ShopPage {
           }
           context.button("End the pause", Link(store.path + ["resume"]))
         }
-      } else if let error = store.lastSyncError {
+      } else if let error = store.lastSyncFailure {
         tag(.div, .class("banner"), .set(.role, "note")) {
           tag(.p) { trouble(error, store, context) }
           context.button("Try again", Link(store.path + ["read"]))
@@ -147,7 +147,7 @@ enum ShopPage {
   }
 
   /// Returns sentences about the cause of a failure and what stays valid.
-  static func trouble(_ error: SyncError, _ store: StoreDTO, _ context: PageContext) -> HTML {
+  static func trouble(_ error: SyncFailure, _ store: StoreDTO, _ context: PageContext) -> HTML {
     pieces {
       tag(.strong) { "\(error.errorDescription ?? "Not read")." }
       " "

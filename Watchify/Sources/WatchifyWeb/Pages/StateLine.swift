@@ -5,7 +5,7 @@ import WatchifyKit
 enum StateLine {
   /// Returns the line as a link to the health page.
   static func link(_ context: PageContext, isCurrent: Bool) -> HTML {
-    let failing = context.stores.count { $0.lastSyncError != nil }
+    let failing = context.stores.count { $0.lastSyncFailure != nil }
     return tag(.a, .href(Section.health.link), .set(.ariaCurrent, isCurrent ? "page" : nil)) {
       parts(context).joined(separator: " · ")
       if failing > 0 {

@@ -93,7 +93,7 @@ extension WatchifySite {
           report("\(counted(products, "product")) so far, page \(grouped(page))")
         }
         return Link(["shops", id.uuidString.lowercased()], [("done", "added")])
-      } catch let error as SyncError {
+      } catch let error as SyncFailure {
         throw ErrorPage.problem(adding: error)
       }
     }
@@ -149,13 +149,13 @@ extension WatchifySite {
     let title = stores.count == 1 ? "Reading \(ShopMarkup.plain(stores[0].name, limit: 60))" : "Reading all shops"
     let link = try await jobs.start(title, back: back) { report in
       var news: [ChangeEventDTO] = []
-      var (failure, isAnyRead): (SyncError?, Bool) = (nil, false)
+      var (failure, isAnyRead): (SyncFailure?, Bool) = (nil, false)
       for store in stores {
         report(ShopMarkup.plain(store.name, limit: 60))
         do {
-          news += try await service.syncStore(storeId: store.id)
+          news += try await service.sync(store.id)
           isAnyRead = true
-        } catch let error as SyncError { failure = failure ?? error }
+        } catch let error as SyncFailure { failure = failure ?? error }
       }
       // A channel may take its time, which is not that of the read.
       Task { [news] in await options.deliver(news) }

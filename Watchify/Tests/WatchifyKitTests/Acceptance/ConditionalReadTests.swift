@@ -101,7 +101,7 @@ import Testing
     #expect(unchanged.isUnchanged && unchanged.isComplete && unchanged.products.isEmpty)
     #expect(server.log.suffix(2).allSatisfy { $0.header("If-Modified-Since") == date })
     let plain = ShopRequest(domain: server.domain)
-    await #expect(throws: SyncError.invalidResponse()) { try await client.read(plain) }
+    await #expect(throws: SyncFailure.invalidResponse()) { try await client.read(plain) }
     #expect(try await client.read(request).products.count == 1)
   }
 }

@@ -85,7 +85,7 @@ import Testing
       fixture.time.advance(by: .seconds(61))
       let service = fixture.service
       await withTaskGroup(of: Void.self) { group in
-        for id in ids { group.addTask { _ = try? await service.syncStore(storeId: id) } }
+        for id in ids { group.addTask { _ = try? await service.sync(id) } }
       }
       let records = servers.flatMap(\.requests)
       #expect(records.count >= 20 * 2 * 2)
@@ -103,7 +103,7 @@ import Testing
       let until = try #require(try await fixture.service.restingUntil())
       #expect(until.timeIntervalSince(fixture.time.now) > 100, "Retry-After is not believed when it is shorter")
       _ = try await fixture.round()
-      await expectSyncError(.resting(until: until)) { try await fixture.service.syncStore(storeId: ids[9]) }
+      await expectSyncError(.resting(until: until)) { try await fixture.service.sync(ids[9]) }
       #expect(log.withLock { $0.requests } == refused, "no request was made")
       #expect(await BackgroundSyncState.shared.storeErrors[ids[3]] == nil, "a pause is no error of a store")
 
@@ -111,7 +111,7 @@ import Testing
       let client = ShopifyClient(gate: RequestGate(clock: fixture.time.clock))
       let other = await StoreService.makeBackground(
         container: fixture.container, api: client, now: { fixture.time.now })
-      await expectSyncError(.resting(until: until)) { try await other.syncStore(storeId: ids[9]) }
+      await expectSyncError(.resting(until: until)) { try await other.sync(ids[9]) }
       #expect(client.gate.restingUntil == until && log.withLock { $0.requests } == refused)
       fixture.time.advance(by: .seconds(121))
       _ = try await fixture.round()

@@ -94,7 +94,7 @@ import Testing
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
       _ = try await workshop.follow([product(1)], domain: "other.example")
-      workshop.shop.fail(SyncError.resting(until: workshop.clock.now.addingTimeInterval(120)))
+      workshop.shop.fail(SyncFailure.resting(until: workshop.clock.now.addingTimeInterval(120)))
       let reads = workshop.shop.reads
       let clock = workshop.clock
       let sleeps = Sleeps(3) { count in clock.turn(count < 3 ? 60 : 5.5) }
@@ -102,6 +102,21 @@ import Testing
       #expect(workshop.shop.reads == reads + 1, "the second store is not asked")
       let error = await BackgroundSyncState.shared.storeErrors[id]
       #expect(sleeps.seconds == [60, 60, 5.5] && error == nil)
+    }
+  }
+
+  @Test("A failure is recorded for its store until it is read again")
+  func recorded() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      workshop.shop.fail(SyncFailure.passwordProtected)
+      await workshop.service.syncAllStoresWithErrorTracking(notifications: workshop.notifications)
+      #expect(await BackgroundSyncState.shared.storeErrors[id] == .invalidResponse)
+      #expect(try await workshop.service.stores().first?.lastSyncFailure == .passwordProtected)
+      workshop.clock.turn(61)
+      workshop.shop.serve([product(1)])
+      await workshop.service.syncAllStoresWithErrorTracking(notifications: workshop.notifications)
+      #expect(await BackgroundSyncState.shared.storeErrors[id] == nil)
     }
   }
 
@@ -113,7 +128,7 @@ import Testing
         _ = try await workshop.follow([product(1)], domain: "127.0.0.1:8080")
         let (service, clock, shop) = (workshop.service, workshop.clock, workshop.shop)
         let until = clock.now.addingTimeInterval(1_500)
-        shop.fail(SyncError.resting(until: until, shop: domain))
+        shop.fail(SyncFailure.resting(until: until, shop: domain))
         let reads = shop.reads
         let sleeps = Sleeps(2) { count in
           clock.turn(60)

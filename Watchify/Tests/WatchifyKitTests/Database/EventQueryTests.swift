@@ -51,7 +51,7 @@ import Testing
       let service = workshop.service
       let all = try await service.events(EventFilter(), limit: 1_000)
       #expect(all.count > 30 && Set(all.map(\.changeType)).count >= 7)
-      await service.markEventsRead(ids: all.enumerated().filter { $0.offset % 3 == 0 }.map(\.element.id))
+      try await service.markRead(ids: all.enumerated().filter { $0.offset % 3 == 0 }.map(\.element.id))
       let marked = try await service.events(EventFilter(), limit: 1_000)
       #expect(marked.count { $0.isRead } == (all.count + 2) / 3 && marked.map(\.id) == all.map(\.id))
       let types: [[ChangeType]?] =
@@ -78,6 +78,24 @@ import Testing
           }
         }
       }
+    }
+  }
+
+  @Test("The specified queries return nothing when the database fails, and say so")
+  func failing() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1)])
+      try await workshop.sync(id, [product(1, prices: ["80"])])
+      let service = workshop.service
+      #expect(await service.fetchUnreadCount() == 1)
+      try await workshop.container.close()
+      #expect(await service.fetchUnreadCount() == 0)
+      #expect(await service.fetchMenuBarEvents(limit: 5).isEmpty)
+      #expect(await service.fetchProducts(storeId: id).isEmpty)
+      #expect(await service.fetchProductCount(storeId: id) == 0)
+      await service.markAllUnreadEventsRead()
+      #expect(await (service.lastFailure as? StorageError)?.code == .closed)
+      await #expect(throws: StorageError.self) { try await service.unreadCount() }
     }
   }
 

@@ -13,9 +13,9 @@ struct MoveTests {
       workshop.shop.serve([product(1), product(2)])
       let secret = StoreHeader(name: "Signature", value: "secret-7")
       let id = try await workshop.service.addStore(name: "Mats", domain: "old.example", headers: [secret])
-      workshop.shop.fail(SyncError.moved(to: "new.example"))
+      workshop.shop.fail(SyncFailure.moved(to: "new.example"))
       workshop.clock.turn(61)
-      await #expect(throws: SyncError.moved(to: "new.example")) { try await workshop.service.syncStore(storeId: id) }
+      await #expect(throws: SyncFailure.moved(to: "new.example")) { try await workshop.service.sync(id) }
       #expect(try await workshop.service.stores().first?.cachedProductCount == 2)
 
       workshop.shop.serve([product(2), product(3)])
@@ -27,7 +27,7 @@ struct MoveTests {
       #expect(store.cachedProductCount == 2 && store.lastFetchedAt != nil)
       #expect(try await workshop.service.headers(storeId: id).isEmpty)
       workshop.clock.turn(61)
-      let news = try await workshop.service.syncStore(storeId: id)
+      let news = try await workshop.service.sync(id)
       #expect(news.map(\.changeType) == [.newProduct])
       let requests = workshop.shop.requests[before...]
       #expect(requests.allSatisfy { $0.domain == "new.example" && $0.headers.isEmpty }, "\(requests)")
@@ -49,9 +49,9 @@ struct MoveTests {
         try await service.moveStore(id: id, to: "other.example")
       }
       await #expect(throws: ShopAddress.Invalid.self) { try await service.moveStore(id: id, to: "8.8.8.8") }
-      await #expect(throws: SyncError.storeNotFound) { try await service.moveStore(id: UUID(), to: "new.example") }
-      workshop.shop.fail(SyncError.unreachable)
-      await #expect(throws: SyncError.unreachable) { try await service.moveStore(id: id, to: "new.example") }
+      await #expect(throws: SyncFailure.storeNotFound) { try await service.moveStore(id: UUID(), to: "new.example") }
+      workshop.shop.fail(SyncFailure.unreachable)
+      await #expect(throws: SyncFailure.unreachable) { try await service.moveStore(id: id, to: "new.example") }
       #expect(try await service.stores().map(\.domain).sorted() == ["old.example", "other.example"])
     }
   }

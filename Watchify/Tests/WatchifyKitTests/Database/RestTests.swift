@@ -32,7 +32,7 @@ import Testing
       #expect(rest.shop?.domain == address && rest.until.timeIntervalSince(fixture.time.now) <= 3_600)
       #expect(try await fixture.service.restingUntil() == nil)
       #expect(servers.map(\.requests.count) == [1, 2, 2], "the others are read")
-      let words = SyncError.resting(until: rest.until, shop: address)
+      let words = SyncFailure.resting(until: rest.until, shop: address)
       #expect(words.failureReason?.hasPrefix("\(address) asked us to slow down") == true)
 
       // Another process observes it too.
@@ -124,10 +124,10 @@ import Testing
       try await fixture.round()
       let until = try #require(try await fixture.service.restingUntil())
       #expect(until.timeIntervalSince(fixture.time.now) <= 3_600)
-      await expectSyncError(.resting(until: until)) { try await fixture.service.syncStore(storeId: ids[1]) }
+      await expectSyncError(.resting(until: until)) { try await fixture.service.sync(ids[1]) }
       #expect(try await fixture.service.resume(storeId: ids[1]).map(\.shop) == [nil])
       fixture.time.advance(by: .seconds(61))
-      try await fixture.service.syncStore(storeId: ids[1])
+      try await fixture.service.sync(ids[1])
     }
   }
 

@@ -42,8 +42,10 @@ import Testing
   @Test("A store that cannot be read leaves no data, and one shop is followed once")
   func refusedAdding() async throws {
     try await Workshop.use { workshop in
-      workshop.shop.fail(SyncError.notShopify)
-      await expectSyncError(.notShopify) { _ = try await workshop.service.addStore(name: nil, domain: "a.example") }
+      workshop.shop.fail(SyncFailure.notShopify)
+      await #expect(throws: SyncError.invalidResponse) {
+        _ = try await workshop.service.addStore(name: nil, domain: "a.example")
+      }
       #expect(try await workshop.service.stores().isEmpty)
       workshop.shop.describe(ShopDescription(name: "One", shopifyDomain: "one.myshopify.com"))
       workshop.shop.serve([product(1)])
@@ -68,7 +70,9 @@ import Testing
       #expect(try await workshop.sync(id, [product(1, prices: ["80"])]).count == 1)
       workshop.shop.list(onlyAt: "nowhere.example")
       workshop.shop.describe(ShopDescription())
-      await expectSyncError(.notShopify) { _ = try await workshop.service.addStore(name: nil, domain: "b.example") }
+      await expectSyncError(.notShopify) {
+        _ = try await workshop.service.addStore(name: nil, domain: "b.example", country: nil)
+      }
     }
   }
 
@@ -102,7 +106,7 @@ import Testing
       workshop.clock.turn(2)
       await expectSyncError(.rateLimited(retryAfter: 58)) { try await workshop.service.syncStore(storeId: id) }
       workshop.clock.turn(58)
-      workshop.shop.fail(SyncError.networkTimeout)
+      workshop.shop.fail(SyncFailure.networkTimeout)
       await expectSyncError(.networkTimeout) { try await workshop.service.syncStore(storeId: id) }
       workshop.clock.turn(18)
       await expectSyncError(.rateLimited(retryAfter: 42)) { try await workshop.service.syncStore(storeId: id) }
@@ -121,7 +125,7 @@ import Testing
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
       for error in [
-        SyncError.refused(reason: "403"), .serverError(statusCode: 503), .invalidResponse(), .networkUnavailable(),
+        SyncFailure.refused(reason: "403"), .serverError(statusCode: 503), .invalidResponse(), .networkUnavailable(),
       ] {
         workshop.shop.fail(error)
         await expectSyncError(error) { try await workshop.sync(id) }
@@ -144,13 +148,13 @@ import Testing
       let id = try await workshop.follow([product(1)])
       let other = try await workshop.follow([product(1)], domain: "other.example")
       let until = workshop.clock.now.addingTimeInterval(120)
-      workshop.shop.fail(SyncError.resting(until: until))
-      await expectSyncError(.resting(until: until)) { try await workshop.service.syncStore(storeId: id) }
+      workshop.shop.fail(SyncFailure.resting(until: until))
+      await expectSyncError(.resting(until: until)) { try await workshop.service.sync(id) }
       let reads = workshop.shop.reads
       workshop.shop.serve([product(1)])
-      await expectSyncError(.resting(until: until)) { try await workshop.service.syncStore(storeId: other) }
+      await expectSyncError(.resting(until: until)) { try await workshop.service.sync(other) }
       await expectSyncError(.resting(until: until)) {
-        _ = try await workshop.service.addStore(name: nil, domain: "third.example")
+        _ = try await workshop.service.addStore(name: nil, domain: "third.example", country: nil)
       }
       let stores = try await workshop.service.stores()
       #expect(workshop.shop.reads == reads && stores.allSatisfy { $0.lastError == nil })
@@ -164,7 +168,7 @@ import Testing
   func password() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
-      workshop.shop.fail(SyncError.passwordProtected)
+      workshop.shop.fail(SyncFailure.passwordProtected)
       for _ in 0..<3 { await expectSyncError(.passwordProtected) { try await workshop.sync(id) } }
       #expect(try await workshop.service.stores().first?.isClosed == true)
       #expect(try await workshop.service.events(EventFilter()).map(\.changeType) == [.storeClosed])
@@ -200,7 +204,7 @@ import Testing
       #expect(detail.isRemoved && detail.variants[0].history.count == 1, "its history is kept")
       workshop.shop.serve([product(1)], isComplete: false)
       await expectSyncError(.incomplete(reason: "The listing was not read to its end.")) {
-        _ = try await workshop.service.addStore(name: nil, domain: "other.example")
+        _ = try await workshop.service.addStore(name: nil, domain: "other.example", country: nil)
       }
       #expect(try await workshop.service.stores().count == 1)
     }
@@ -214,7 +218,7 @@ import Testing
       workshop.shop.serve([product(1)])
       workshop.shop.hold(until: gate)
       let service = workshop.service
-      let slow = Task { try await service.syncStore(storeId: id).count }
+      let slow = Task { try await service.sync(id).count }
       while workshop.shop.reads < 2 { await Task.yield() }
       workshop.clock.turn(61)
       workshop.shop.hold(until: nil)
@@ -250,8 +254,8 @@ import Testing
   func clockSetBack() async throws {
     try await Workshop.use { workshop in
       let id = try await workshop.follow([product(1)])
-      workshop.shop.fail(SyncError.resting(until: workshop.clock.now.addingTimeInterval(120)))
-      await #expect(throws: SyncError.self) { try await workshop.service.syncStore(storeId: id) }
+      workshop.shop.fail(SyncFailure.resting(until: workshop.clock.now.addingTimeInterval(120)))
+      await #expect(throws: SyncFailure.self) { try await workshop.service.sync(id) }
       var out = product(1)
       out.variants[0].available = false
       workshop.clock.turn(200)
@@ -296,10 +300,10 @@ import Testing
       let (gate, end) = AsyncStream.makeStream(of: Void.self)
       workshop.shop.hold(until: gate)
       let service = workshop.service
-      let first = Task { try await service.syncStore(storeId: id).count }
+      let first = Task { try await service.sync(id).count }
       while workshop.shop.reads < 2 { await Task.yield() }
       #expect(try await service.stores().first?.isSyncing == true)
-      await expectSyncError(.rateLimited(retryAfter: 60)) { try await service.syncStore(storeId: id) }
+      await expectSyncError(.rateLimited(retryAfter: 60)) { try await service.sync(id) }
       end.finish()
       #expect(try await finish(first, within: .seconds(30)) == 1)
       #expect(try await service.events(EventFilter()).count == 1)

@@ -55,7 +55,7 @@ import Testing
       if Bool.random(using: &random) { price = [70, 85, 100, 120].randomElement(using: &random) ?? 100 }
       log.append("read \(isAvailable ? "available" : "sold out") at \(price)")
       workshop.shop.serve(listing)
-      _ = try await workshop.service.syncStore(storeId: id)
+      _ = try await workshop.service.sync(id)
       lastRead = workshop.clock.now
     }
 

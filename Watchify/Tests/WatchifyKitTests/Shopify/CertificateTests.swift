@@ -39,7 +39,7 @@ struct CertificateTests {
     defer { shop.stop() }
     let front = try TLSFront(.valid, forwardingTo: port)
     try await use(front.authorities) { service, _ in
-      _ = try await service.addStore(name: nil, domain: "https://tarn.localhost:\(front.port)")
+      _ = try await service.addStore(name: nil, domain: "https://tarn.localhost:\(front.port)", country: nil)
       #expect(try await service.stores().first?.cachedProductCount == 48)
     }
   }
@@ -68,9 +68,9 @@ struct CertificateTests {
       let asked = shop.requests.count
       time.advance(by: .seconds(61))
       do {
-        try await service.syncStore(storeId: id)
+        try await service.sync(id)
         Issue.record("A certificate that is \(certificate) was accepted.")
-      } catch let error as SyncError {
+      } catch let error as SyncFailure {
         guard case .networkUnavailable(.insecure(let reason)) = error else { throw error }
         #expect(reason.contains(words) && reason.contains("tarn.localhost"), "\(reason)")
         #expect(error.recoverySuggestion?.contains("stored data is kept") == true)
@@ -78,7 +78,7 @@ struct CertificateTests {
       #expect(shop.requests.count == asked)
       let store = try #require(try await service.stores().first)
       #expect(store.cachedProductCount == 48 && store.lastError?.contains(words) == true)
-      await #expect(throws: SyncError.self) { try await service.syncStore(storeId: id) }
+      await #expect(throws: SyncFailure.self) { try await service.sync(id) }
     }
   }
 
@@ -88,9 +88,9 @@ struct CertificateTests {
     defer { shop.stop() }
     try await use(nil) { service, _ in
       do {
-        _ = try await service.addStore(name: nil, domain: "https://tarn.localhost:\(port)")
+        _ = try await service.addStore(name: nil, domain: "https://tarn.localhost:\(port)", country: nil)
         Issue.record("A plain connection was used.")
-      } catch SyncError.networkUnavailable(.insecure(let reason)) {
+      } catch SyncFailure.networkUnavailable(.insecure(let reason)) {
         #expect(reason.contains("does not use TLS"), "\(reason)")
       }
       #expect(shop.requests.isEmpty)

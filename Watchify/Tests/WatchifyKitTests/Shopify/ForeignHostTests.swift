@@ -50,7 +50,7 @@ import Testing
       let asked = workshop.shop.requests.map { "\($0.domain) \($0.headers.count)" }
       #expect(asked == ["front.example 1", "front.example 1", "front.myshopify.com 0"])
       workshop.clock.turn(61)
-      try await workshop.service.syncStore(storeId: id)
+      try await workshop.service.sync(id)
       #expect(workshop.shop.requests.last?.headers.isEmpty == true)
     }
   }
@@ -69,7 +69,7 @@ import Testing
       defer { shop.stop() }
       let request = ShopRequest(domain: shop.domain, headers: [("Signature", "secret-7")])
       let isPublic = target.contains("evil.example")
-      let expected = isPublic ? SyncError.moved(to: "evil.example") : .notShopify
+      let expected = isPublic ? SyncFailure.moved(to: "evil.example") : .notShopify
       #expect(await ClientFixture().fault(of: request) == expected, "\(target)")
       #expect(shop.log.last?.header("signature") == "secret-7" && shop.targets.count == 1)
       // robots.txt is requested without it.

@@ -118,7 +118,7 @@ struct RequestGateTests {
     #expect(gate.restingUntil == until)
     gate.restore([.init(until: time.now + 50, since: time.now - 1)])
     #expect(gate.restingUntil == until, "an older word")
-    await #expect(throws: SyncError.resting(until: until)) {
+    await #expect(throws: SyncFailure.resting(until: until)) {
       try await gate.perform(for: shop, pauses: pauses) { _ = Issue.record("a request went out") }
     }
     time.advance(by: .seconds(100))
@@ -131,7 +131,7 @@ struct RequestGateTests {
       gate.restore([.init(until: time.now + 60, since: time.now)])
     }
     let task = try #require(waiting)
-    await #expect(throws: SyncError.resting(until: time.now + 60)) { try await finish(task, within: .seconds(20)) }
+    await #expect(throws: SyncFailure.resting(until: time.now + 60)) { try await finish(task, within: .seconds(20)) }
   }
 
   @Test("Pauses double from two minutes to half an hour, honour Retry-After up to an hour, and outlive the process")

@@ -72,7 +72,7 @@ struct ShopifyClientListingTests {
     ] {
       let error = ScriptedServer.Reply.http(status: status, headers: [], body: "{\"errors\":\"\(words).\"}")
       let reason = "The store answered page 2 of its list with an error: \(words)."
-      await #expect(throws: SyncError.incomplete(reason: reason)) { try await read([.page(1...3), error]) }
+      await #expect(throws: SyncFailure.incomplete(reason: reason)) { try await read([.page(1...3), error]) }
     }
   }
 
@@ -117,11 +117,11 @@ struct ShopifyClientListingTests {
     let script: [ScriptedServer.Reply] = [.page(1...3), .html("<p>Bad</p>", status: 400)]
     let (reading, _) = try await read(script, fixture: ClientFixture { $0.window = 3 })
     let reason = "The store answered page 2 of its list with an error."
-    await #expect(throws: SyncError.incomplete(reason: reason)) { try await read(script) }
-    await #expect(throws: SyncError.incomplete(reason: reason)) { try await read([.page(1...3), .status(400)]) }
+    await #expect(throws: SyncFailure.incomplete(reason: reason)) { try await read(script) }
+    await #expect(throws: SyncFailure.incomplete(reason: reason)) { try await read([.page(1...3), .status(400)]) }
     #expect(!reading.isComplete && reading.incompleteReason == "The store serves only its first 3 products.")
-    await #expect(throws: SyncError.invalidResponse()) { try await read([.status(400)]) }
-    await #expect(throws: SyncError.invalidResponse()) { try await read([.json(#"{"errors":"no"}"#)]) }
+    await #expect(throws: SyncFailure.invalidResponse()) { try await read([.status(400)]) }
+    await #expect(throws: SyncFailure.invalidResponse()) { try await read([.json(#"{"errors":"no"}"#)]) }
   }
 
   @Test("At most pageCap pages")

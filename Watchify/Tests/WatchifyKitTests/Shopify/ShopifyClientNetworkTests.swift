@@ -73,7 +73,7 @@ struct ShopifyClientNetworkTests {
     let server = try ScriptedServer([.page(1...2), .empty], robots: .text("User-agent: *\nDisallow: /*.json"))
     defer { server.stop() }
     let request = ShopRequest(domain: server.domain)
-    let fault = SyncError.refused(reason: "its robots.txt disallows /products.json.")
+    let fault = SyncFailure.refused(reason: "its robots.txt disallows /products.json.")
     #expect(await fixture.fault(of: server) == fault)
     #expect(await fixture.fault(of: server) == fault)
     #expect(try await fixture.client.describe(request).name == nil)
@@ -134,7 +134,7 @@ struct ShopifyClientNetworkTests {
     }
     let tired = try ScriptedServer([.status(429)])
     defer { tired.stop() }
-    await #expect(throws: SyncError.self) {
+    await #expect(throws: SyncFailure.self) {
       try await ClientFixture().client.describe(ShopRequest(domain: tired.domain))
     }
   }

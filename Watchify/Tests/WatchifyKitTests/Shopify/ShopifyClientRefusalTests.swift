@@ -9,7 +9,7 @@ struct ShopifyClientRefusalTests {
 
   /// Returns the errors for a first response and for one in the middle of a listing.
   private func expect(
-    _ reply: ScriptedServer.Reply, is first: SyncError, inTheMiddle later: SyncError? = nil,
+    _ reply: ScriptedServer.Reply, is first: SyncFailure, inTheMiddle later: SyncFailure? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     for (script, expected) in [([reply], first), ([.page(1...3), reply], later ?? first)] {
@@ -24,7 +24,7 @@ struct ShopifyClientRefusalTests {
   func refused() async throws {
     try await expect(.status(403), is: .refused(reason: "it responds with HTTP 403."))
     try await expect(.status(430, "Retry-After: 5"), is: .refused(reason: "it responds with HTTP 430."))
-    let challenge = SyncError.refused(reason: "it responds with a page that checks for humans.")
+    let challenge = SyncFailure.refused(reason: "it responds with a page that checks for humans.")
     let page = "<html><title>Just a moment...</title><script src=\"/cdn-cgi/challenge-platform/x\"></script>"
     try await expect(.html(page), is: challenge)
     try await expect(.html(page, status: 503), is: challenge)
@@ -121,7 +121,7 @@ struct ShopifyClientRefusalTests {
       server.stop()
       other.stop()
     }
-    let rest = SyncError.resting(until: fixture.time.now + 1 + 3600, shop: server.domain)
+    let rest = SyncFailure.resting(until: fixture.time.now + 1 + 3600, shop: server.domain)
     #expect(await fixture.fault(of: server) == rest)
     #expect(await fixture.fault(of: server) == rest && server.targets.count == 1)
     #expect(fixture.gate.restingUntil == nil)
@@ -143,11 +143,11 @@ struct ShopifyClientRefusalTests {
     #expect(await fixture.fault(of: server) == .resting(until: until))
     #expect(fixture.gate.restingUntil == until && fixture.gate.refusals(of: nil) == 1)
     #expect(await fixture.fault(of: other) == .resting(until: until))
-    await #expect(throws: SyncError.resting(until: until)) {
+    await #expect(throws: SyncFailure.resting(until: until)) {
       try await fixture.client.describe(ShopRequest(domain: other.domain))
     }
     // Another client with the same gate is paused as well.
-    await #expect(throws: SyncError.resting(until: until)) {
+    await #expect(throws: SyncFailure.resting(until: until)) {
       try await ShopifyClient(gate: fixture.gate).fetchProducts(domain: other.domain)
     }
     #expect(other.log.isEmpty && server.targets.count == 3)

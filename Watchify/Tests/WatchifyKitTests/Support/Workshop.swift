@@ -59,7 +59,7 @@ final class ScriptedShop: ShopifyAPIProtocol {
       return (state.reading, state.gate)
     }
     if let gate { for await _ in gate {} }
-    if let only = state.withLock({ $0.onlyAt }), only != request.domain { throw SyncError.notShopify }
+    if let only = state.withLock({ $0.onlyAt }), only != request.domain { throw SyncFailure.notShopify }
     return try reading.get()
   }
 
@@ -145,7 +145,7 @@ final class Workshop: Sendable {
   {
     if let products { shop.serve(products, isComplete: isComplete, currency: currency) }
     defer { clock.turn(61) }
-    return try await service.syncStore(storeId: id)
+    return try await service.sync(id)
   }
 
   /// Runs a test with a workshop and closes it.
@@ -159,12 +159,15 @@ final class Workshop: Sendable {
   }
 }
 
-/// Expects an error of a kind.
+/// Expects an error of a kind: a failure with its cause, or one of the cases that need none.
 func expectSyncError(
-  _ expected: SyncError, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
+  _ expected: SyncFailure, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async {
   do {
     try await body()
     Issue.record("no error", sourceLocation: sourceLocation)
-  } catch { #expect(error as? SyncError == expected, "\(error)", sourceLocation: sourceLocation) }
+  } catch {
+    let failure = (error as? SyncError).map(SyncFailure.from) ?? error as? SyncFailure
+    #expect(failure == expected, "\(error)", sourceLocation: sourceLocation)
+  }
 }

@@ -82,9 +82,9 @@ import Testing
     try await Workshop.use { workshop in
       let (id, service) = (try await workshop.follow([mat("60"), product(2)]), workshop.service)
       let wish = try await service.addWish(largeMat(id), .priceAtMost(70))
-      await #expect(throws: SyncError.self) { try await workshop.sync(id, [product(2)], isComplete: false) }
-      workshop.shop.fail(SyncError.passwordProtected)
-      await #expect(throws: SyncError.self) { try await workshop.sync(id) }
+      await #expect(throws: SyncFailure.self) { try await workshop.sync(id, [product(2)], isComplete: false) }
+      workshop.shop.fail(SyncFailure.passwordProtected)
+      await #expect(throws: SyncFailure.self) { try await workshop.sync(id) }
       #expect(try await service.wish(id: wish.id)?.isTrue == true)
       workshop.clock.turn(120)
       #expect(try await workshop.wished(id, [product(2)]).isEmpty)

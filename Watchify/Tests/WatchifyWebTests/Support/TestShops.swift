@@ -12,7 +12,7 @@ final class TestShops: ShopifyAPIProtocol {
   private struct Shop: Sendable {
     var domain: String
     var description: ShopDescription
-    var reading: Result<ShopReading, SyncError>
+    var reading: Result<ShopReading, SyncFailure>
   }
 
   private let shops = Locked<[Shop]>([])
@@ -29,7 +29,7 @@ final class TestShops: ShopifyAPIProtocol {
     }
   }
 
-  func fail(_ domain: String, _ error: SyncError) {
+  func fail(_ domain: String, _ error: SyncFailure) {
     shops.withLock { shops in
       for index in shops.indices where shops[index].domain == domain { shops[index].reading = .failure(error) }
     }
@@ -37,7 +37,7 @@ final class TestShops: ShopifyAPIProtocol {
 
   private func shop(_ domain: String) throws -> Shop {
     guard let shop = shops.withLock({ $0.first { $0.domain == domain } }) else {
-      throw SyncError.invalidResponse(.notShopify)
+      throw SyncFailure.invalidResponse(.notShopify)
     }
     return shop
   }
@@ -104,7 +104,7 @@ final class SiteBench: Sendable {
   @discardableResult
   func read(_ id: UUID, after hours: Double = 24) async throws -> [ChangeEventDTO] {
     pass(hours: hours)
-    return try await service.syncStore(storeId: id)
+    return try await service.sync(id)
   }
 
   func get(_ target: String) async -> HTTPResponse { await site.respond(to: HTTPRequest("GET", target)) }

@@ -137,13 +137,13 @@ public final class RequestGate: Sendable {
   }
 
   private func refuseWhileResting(_ shop: ShopAddress) throws {
-    if let rest = rest(before: shop) { throw SyncError.resting(until: rest.until, shop: rest.shop?.domain) }
+    if let rest = rest(before: shop) { throw SyncFailure.resting(until: rest.until, shop: rest.shop?.domain) }
   }
 
   // MARK: - Turns
 
   /// Runs `body` once earlier requests have ended and the delay has passed.
-  /// - Throws: ``SyncError/resting(until:shop:)`` during a pause, instead of waiting for its end.
+  /// - Throws: ``SyncFailure/resting(until:shop:)`` during a pause, instead of waiting for its end.
   func perform<R>(for shop: ShopAddress, pauses: Pauses, _ body: () async throws -> R) async throws -> R {
     try refuseWhileResting(shop)
     try await enter()

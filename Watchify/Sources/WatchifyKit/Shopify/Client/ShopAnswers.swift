@@ -26,7 +26,7 @@ enum ShopAnswers {
   static func isPasswordPage(_ url: URL) -> Bool { url.path.hasSuffix("/password") }
 
   /// Returns the error for a redirect to another site. The redirect is not followed; the address is only displayed.
-  static func fault(ofRedirectTo url: URL) -> SyncError {
+  static func fault(ofRedirectTo url: URL) -> SyncFailure {
     // Local names, bare numbers and single labels could only be hosts of the local network.
     guard let address = try? ShopAddress(url.absoluteString), address.reach == .internet,
       url.host?.contains(".") == true
@@ -35,7 +35,7 @@ enum ShopAnswers {
   }
 
   /// Returns the error for a page that was served instead of JSON; `nil` if the page is not recognized.
-  static func fault(ofPage answer: HTTPAnswer) -> SyncError? {
+  static func fault(ofPage answer: HTTPAnswer) -> SyncFailure? {
     let text = String(decoding: answer.body.prefix(65_536), as: UTF8.self).lowercased()
     // Checked first: a password page may contain a CAPTCHA as well.
     if text.contains("action=\"/password\"") { return .passwordProtected }
@@ -49,7 +49,7 @@ enum ShopAnswers {
 
   /// Returns the error for an HTTP status that is neither success nor redirect; `nil` for 400 and rare ones, whose
   /// meaning depends on the request.
-  static func fault(ofStatus status: Int) -> SyncError? {
+  static func fault(ofStatus status: Int) -> SyncFailure? {
     switch status {
     case 401: .passwordProtected
     case 402, 423: .closed(statusCode: status)
@@ -60,18 +60,18 @@ enum ShopAnswers {
     }
   }
 
-  /// Converts a transport error to a ``SyncError``; returns `CancellationError` unchanged.
+  /// Converts a transport error to a ``SyncFailure``; returns `CancellationError` unchanged.
   static func fault(of error: any Error) -> any Error {
     switch error {
     case is CancellationError: error
     case let error as URLError where error.code == .cancelled: CancellationError()
-    case let error as URLError where isUnreachable(error.code): SyncError.unreachable
-    case let error as ForbiddenAddress: SyncError.privateAddress(error.address)
-    case let error as InsecureConnection: SyncError.insecure(error.sentence)
-    case let error as Curl.Missing: SyncError.incomplete(reason: error.localizedDescription)
-    // `SyncError.from(_:)` reports this as offline, but here the server had been reached.
-    case let error as URLError where error.code == .networkConnectionLost: SyncError.connectionLost
-    default: SyncError.from(error)
+    case let error as URLError where isUnreachable(error.code): SyncFailure.unreachable
+    case let error as ForbiddenAddress: SyncFailure.privateAddress(error.address)
+    case let error as InsecureConnection: SyncFailure.insecure(error.sentence)
+    case let error as Curl.Missing: SyncFailure.incomplete(reason: error.localizedDescription)
+    // `SyncFailure.from(_:)` reports this as offline, but here the server had been reached.
+    case let error as URLError where error.code == .networkConnectionLost: SyncFailure.connectionLost
+    default: SyncFailure.from(error)
     }
   }
 

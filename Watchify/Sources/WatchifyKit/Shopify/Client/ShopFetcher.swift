@@ -52,7 +52,7 @@ final class ShopFetcher: Sendable {
     let query = question.query.map { "\($0.name)=\($0.value ?? "")" }.joined(separator: "&")
     // A rule for "/products.json$" applies to the listing too, whatever its query.
     guard rules.allows(question.path), rules.allows(query.isEmpty ? question.path : "\(question.path)?\(query)") else {
-      throw SyncError.refused(reason: "its robots.txt disallows \(question.path).")
+      throw SyncFailure.refused(reason: "its robots.txt disallows \(question.path).")
     }
   }
 
@@ -71,8 +71,8 @@ final class ShopFetcher: Sendable {
         let agent = configuration.userAgent.prefix { $0 != "/" && $0 != " " }
         rules = RobotsRules(String(decoding: answer.body, as: UTF8.self), agent: String(agent))
       }
-    } catch SyncError.invalidResponse(.notShopify), SyncError.invalidResponse(.passwordProtected),
-      SyncError.invalidResponse(.refused), SyncError.invalidResponse(.closed), SyncError.invalidResponse(.moved)
+    } catch SyncFailure.invalidResponse(.notShopify), SyncFailure.invalidResponse(.passwordProtected),
+      SyncFailure.invalidResponse(.refused), SyncFailure.invalidResponse(.closed), SyncFailure.invalidResponse(.moved)
     {
       // Without rules, the response to the request itself decides.
     }
@@ -104,7 +104,7 @@ final class ShopFetcher: Sendable {
   private func follow(_ question: Question, limit: HTTPTransport.BodyLimit) async throws -> HTTPAnswer {
     let shop = question.shop
     guard var url = shop.url(question.path, query: question.query, host: hosts.withLock { $0[shop] }) else {
-      throw SyncError.notShopify
+      throw SyncFailure.notShopify
     }
     for _ in 0...Self.mostRedirects {
       LoopPulse.current?.step(within: configuration.longestTransfer + .seconds(600))
@@ -124,16 +124,16 @@ final class ShopFetcher: Sendable {
         return answer
       }
       guard let location = answer.header("Location"), let target = URL(string: location, relativeTo: url) else {
-        throw SyncError.invalidResponse()
+        throw SyncFailure.invalidResponse()
       }
       guard let next = shop.onSite(target.absoluteURL) else { throw ShopAnswers.fault(ofRedirectTo: target) }
-      if ShopAnswers.isPasswordPage(next) { throw SyncError.passwordProtected }
+      if ShopAnswers.isPasswordPage(next) { throw SyncFailure.passwordProtected }
       url = next
     }
-    throw SyncError.invalidResponse()
+    throw SyncFailure.invalidResponse()
   }
 
-  private func rest(_ shop: ShopAddress, isFront: Bool, retryAfter: TimeInterval?) -> SyncError {
+  private func rest(_ shop: ShopAddress, isFront: Bool, retryAfter: TimeInterval?) -> SyncFailure {
     let until = gate.refuse(isFront ? nil : shop, retryAfter: retryAfter)
     return .resting(until: until, shop: isFront ? nil : shop.domain)
   }

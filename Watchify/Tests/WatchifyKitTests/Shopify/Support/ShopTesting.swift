@@ -47,16 +47,16 @@ struct ClientFixture: Sendable {
   }
 
   /// Returns the error thrown by a read.
-  func fault(of server: ScriptedServer) async -> SyncError? {
+  func fault(of server: ScriptedServer) async -> SyncFailure? {
     await fault(of: ShopRequest(domain: server.domain))
   }
 
-  func fault(of request: ShopRequest) async -> SyncError? {
+  func fault(of request: ShopRequest) async -> SyncFailure? {
     do {
       _ = try await client.read(request)
       return nil
     } catch {
-      return error as? SyncError
+      return error as? SyncFailure
     }
   }
 }

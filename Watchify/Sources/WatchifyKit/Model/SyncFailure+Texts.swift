@@ -1,6 +1,6 @@
 public import Foundation
 
-extension SyncError: LocalizedError {
+extension SyncFailure: LocalizedError {
   /// A short title, such as "No connection".
   public var errorDescription: String? {
     switch self {

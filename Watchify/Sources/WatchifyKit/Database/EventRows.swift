@@ -137,6 +137,27 @@ enum EventRows {
     }
   }
 
+  /// Marks one event as read. The first event of a change stands for it in the counts, so a sibling that is still unread
+  /// takes its place.
+  static func markRead(_ id: UUID, in transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      """
+      WITH pair AS (
+        SELECT own.row AS own, other.row AS other FROM events AS own CROSS JOIN events AS other
+          ON other.store = own.store AND other.product = own.product AND other.at = own.at AND other.type = own.type
+        WHERE own.id = ?1 AND own.is_first = 1 AND own.is_read = 0 AND other.row <> own.row AND other.is_read = 0
+        LIMIT 1)
+      UPDATE events SET is_first = 1 - is_first
+      WHERE row IN (SELECT own FROM pair UNION ALL SELECT other FROM pair)
+      """, [.text(id.uuidString)])
+    try transaction.execute("UPDATE events SET is_read = 1 WHERE id = ?1 AND is_read = 0", [.text(id.uuidString)])
+  }
+
+  /// Returns the number of unread events.
+  static func unreadEvents(in transaction: some Querying) throws -> Int {
+    try transaction.query("SELECT count(*) FROM events WHERE is_read = 0", []) { Int($0.integer(0)) }[0]
+  }
+
   /// Returns the number of unread changes that match a filter. Events of one kind and one product in one sync count
   /// once.
   static func unreadCount(_ filter: EventFilter, in transaction: some Querying) throws -> Int {

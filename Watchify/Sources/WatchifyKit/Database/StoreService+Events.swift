@@ -23,7 +23,8 @@ extension StoreService {
     try await database.write { try EventRows.markRead(filter, in: $0) }
   }
 
-  /// Marks events as read, together with those of the same kind, product and sync. Unknown ids are ignored.
+  /// Marks events as read, together with those of the same kind, product and sync; ``markEventRead(id:)`` marks a single
+  /// event. Unknown ids are ignored.
   /// - Throws: `StorageError`.
   public func markRead(ids: [UUID]) async throws {
     try await database.write { transaction in
@@ -58,14 +59,16 @@ extension StoreService {
     }
   }
 
-  /// Returns the number of unread changes; 0 if the database fails.
-  public func fetchUnreadCount() async -> Int { await answer(0) { try await self.unreadCount() } }
+  /// Returns the number of unread events; 0 if the database fails. ``unreadCount(_:)`` counts changes, of which one may
+  /// have several events.
+  public func fetchUnreadCount() async -> Int {
+    await answer(0) { try await self.database.read { try EventRows.unreadEvents(in: $0) } }
+  }
 
-  /// Marks one event as read. An unknown id is ignored.
-  public func markEventRead(id: UUID) async { await markEventsRead(ids: [id]) }
-
-  /// Marks events as read. Unknown ids are ignored.
-  public func markEventsRead(ids: [UUID]) async { await answer(()) { try await self.markRead(ids: ids) } }
+  /// Marks one event as read, and no other. An unknown id is ignored. ``markRead(ids:)`` marks whole changes.
+  public func markEventRead(id: UUID) async {
+    await answer(()) { try await self.database.write { try EventRows.markRead(id, in: $0) } }
+  }
 
   /// Marks all events as read.
   public func markAllUnreadEventsRead() async { await answer(()) { try await self.markRead(EventFilter()) } }

@@ -41,9 +41,9 @@ extension NotificationContent {
     return first.sentence(namesVariant: true) + (others > 0 ? " · and \(others) more" : "")
   }
 
-  /// Returns the number of products per kind of change, such as "3 price drops, 1 back in stock". Variants of a product
-  /// count once.
-  static func summary(of changes: [ChangeEventDTO]) -> String {
+  /// Returns the number of products per kind of change, such as "3 price drops, 1 back in stock": the body of a
+  /// notification without the most important change. Variants of a product count once.
+  public static func summary(of changes: [ChangeEventDTO]) -> String {
     func count(_ type: ChangeType) -> Int {
       let own = changes.filter { $0.changeType == type }
       return Set(own.compactMap(\.productShopifyId)).count + own.count { $0.productShopifyId == nil }

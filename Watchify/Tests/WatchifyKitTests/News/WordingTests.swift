@@ -48,7 +48,7 @@ import Testing
     #expect(try #require(body([long])).count < 100)
   }
 
-  @Test("Counts and unread agree, and a piece of news is marked as a whole")
+  @Test("Counts and unread agree; a single event is marked, or a piece of news as a whole")
   func unread() async throws {
     try await Workshop.use { workshop in
       let prices = ["10", "12", "14"]
@@ -60,17 +60,32 @@ import Testing
       #expect(
         workshop.channel.delivered.map(\.body) == ["Product 2: $70.00, was $100.00 · 2 price drops, 1 new product"])
       let service = workshop.service
-      #expect(await service.fetchUnreadCount() == 3)
+      #expect(try await service.unreadCount() == 3)
+      #expect(await service.fetchUnreadCount() == 5)
       #expect(try await service.unreadCount(EventFilter(changeTypes: [.priceDropped], startDate: .distantPast)) == 2)
-      let size = try #require(news.last { $0.productShopifyId == 1 })
-      await service.markEventRead(id: size.id)
-      #expect(await service.fetchUnreadCount() == 2)
+      let sizes = news.filter { $0.productShopifyId == 1 }.map(\.id)
+      for (marked, size) in sizes.dropLast().enumerated() {
+        await service.markEventRead(id: size)
+        #expect(await service.fetchUnreadCount() == 4 - marked, "an event is an event")
+        #expect(try await service.unreadCount() == 3, "some of the news is unread")
+        let unread = try await service.events(EventFilter(unreadOnly: true), limit: 10).map(\.id)
+        #expect(unread.count == 4 - marked && !unread.contains(size) && unread.contains(sizes[2]))
+      }
+      let drops = EventFilter(changeTypes: [.priceDropped], startDate: .distantPast)
+      #expect(try await service.unreadCount(drops) == 2)
+      await service.markEventRead(id: sizes[2])
+      #expect(try await service.unreadCount() == 2)
+      #expect(try await service.unreadCount(drops) == 1)
       let events = try await service.events(EventFilter(unreadOnly: true), limit: 10)
       #expect(events.count == 2 && !events.contains { $0.productShopifyId == 1 })
       try await workshop.sync(id, [product(1, prices: prices), product(2), product(3), product(4)])
-      #expect(await service.fetchUnreadCount() == 4)
+      #expect(try await service.unreadCount() == 4)
+      let raises = try await service.events(EventFilter(changeTypes: [.priceIncreased], unreadOnly: true), limit: 10)
+      try await service.markRead(ids: [try #require(raises.first { $0.productShopifyId == 1 }).id])
+      #expect(try await service.unreadCount() == 3, "the news of all three sizes")
       await service.markAllUnreadEventsRead()
       #expect(await service.fetchUnreadCount() == 0)
+      #expect(try await service.unreadCount() == 0)
     }
   }
 }

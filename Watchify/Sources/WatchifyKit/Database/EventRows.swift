@@ -137,8 +137,8 @@ enum EventRows {
     }
   }
 
-  /// Marks one event as read. The first event of a change stands for it in the counts, so a sibling that is still unread
-  /// takes its place.
+  /// Marks one event as read. The first event of a change stands for it in the counts: if it is this one, a sibling
+  /// that is still unread becomes the first.
   static func markRead(_ id: UUID, in transaction: SQLiteTransaction) throws {
     try transaction.execute(
       """

@@ -23,8 +23,8 @@ extension StoreService {
     try await database.write { try EventRows.markRead(filter, in: $0) }
   }
 
-  /// Marks events as read, together with those of the same kind, product and sync; ``markEventRead(id:)`` marks a single
-  /// event. Unknown ids are ignored.
+  /// Marks events as read, together with those of the same kind, product and sync; ``markEventRead(id:)`` marks a
+  /// single event. Unknown ids are ignored.
   /// - Throws: `StorageError`.
   public func markRead(ids: [UUID]) async throws {
     try await database.write { transaction in

@@ -16,7 +16,8 @@ extension StoreService {
   ///     only if it is given as such.
   ///   - headers: additional headers for requests to the new address.
   /// - Returns: The new address.
-  /// - Throws: ``ShopAddress/Invalid``, ``SyncFailure``, ``WatchifyError``, `StorageError`. The store is unchanged then.
+  /// - Throws: ``ShopAddress/Invalid``, ``SyncFailure``, ``WatchifyError``, `StorageError`. The store is unchanged
+  ///   then.
   @discardableResult
   public func moveStore(id: UUID, to domain: String, headers: [StoreHeader] = []) async throws -> String {
     let address = try ShopAddress(domain)

@@ -59,8 +59,8 @@ public actor StoreService: ModelActor {
 
   // MARK: Stores
 
-  /// Follows a store as ``addStore(name:domain:country:headers:progress:)`` does, but throws a ``SyncError`` in place of a
-  /// ``SyncFailure``.
+  /// Follows a store as ``addStore(name:domain:country:headers:progress:)`` does, but throws a ``SyncError`` in place
+  /// of a ``SyncFailure``.
   public func addStore(name: String?, domain: String) async throws -> UUID {
     do { return try await addStore(name: name, domain: domain, country: nil) } catch let failure as SyncFailure {
       throw failure.error

@@ -158,14 +158,8 @@ extension WriteBatch.Operation {
 extension ValueAttributes {
   /// Whether a value without these attributes would be read in spite of its expiry, or migrated again.
   fileprivate var mustNotBeLost: Bool {
-    !isEmpty && (expires != nil || self[ValueAttribute<SchemaMarkPresence>(code: 10)] != nil)
+    !isEmpty && (expires != nil || self[.schema] != nil)
   }
-}
-
-/// The version mark of a value, of which only the presence matters here.
-private struct SchemaMarkPresence: ValueAttributeContent {
-  var attributeContent: [UInt8] { [] }
-  init?(attributeContent: ArraySlice<UInt8>) {}
 }
 
 extension Slots {

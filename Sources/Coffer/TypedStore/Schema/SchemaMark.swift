@@ -37,17 +37,3 @@ public struct SchemaMark: Hashable, Sendable {
     return attributes
   }
 }
-
-/// The bytes of a mark. They are read in any form, so that an unknown one is not taken for a missing one.
-struct SchemaMarkBytes: ValueAttributeContent {
-  let bytes: [UInt8]
-
-  var attributeContent: [UInt8] { bytes }
-
-  init(bytes: [UInt8]) { self.bytes = bytes }
-  init?(attributeContent: ArraySlice<UInt8>) { bytes = Array(attributeContent) }
-}
-
-extension ValueAttribute<SchemaMarkBytes> {
-  static let schema = ValueAttribute(code: 10)
-}

@@ -185,6 +185,8 @@ final class SlotReconciler: Sendable {
     if case .record = line { try removeForm(of: key, transaction, &outcome) }
     let record = handle.record(handle.nextID(), key, content, handle.form(of: content))
     try SlotJournal.put(record, of: key, in: transaction)
+    // Without the record, no commit would remove the form with its value.
+    if KeptForms.contains(key) { try transaction.change(.putRecord(KeptForms.record, Data())) }
     outcome.changed += 1
     return content.data.count
   }
@@ -272,10 +274,6 @@ final class SlotReconciler: Sendable {
       return unpublished
     }
     let (outcome, slots) = try await scan()
-    // The record of kept forms was lost with the journal.
-    if quarantined != nil, slots.contains(where: \.isKeptForm) {
-      try await journal.commit(WriteBatch([.putRecord(KeptForms.record, Data())]), from: StoreOrigin())
-    }
     // Determine the dead owners before reading the intents: a dead owner commits nothing afterwards.
     let orphans = try await onQueue { [handle] in handle.orphans(slots) }
     try await journal.perform { [handle] committer in
@@ -333,11 +331,6 @@ extension SlotHandle {
     }
     return count
   }
-}
-
-extension Slot {
-  /// Whether the slot holds the kept form of a value.
-  fileprivate var isKeptForm: Bool { if case .value(let key) = self { KeptForms.contains(key) } else { false } }
 }
 
 extension StorageError {

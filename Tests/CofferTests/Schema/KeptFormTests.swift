@@ -185,6 +185,24 @@ import Testing
     try await engine.close()
   }
 
+  @Test func aFormThatAnotherProgramPutsBackGoesWithItsValue() async throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("store")
+    for isOpen in [false, true] {
+      var engine = try await StoreLocation("file:\(folder)").open()
+      try await TypedStore(engine: engine).save(Style1(name: "new"), for: "style")
+      if !isOpen { try await engine.close() }
+      try Data("old".utf8).write(to: URL(fileURLWithPath: folder + "/style.coffer-old-form"))
+      if !isOpen { engine = try await StoreLocation("file:\(folder)").open() }
+      #expect(try await engine.entry("style.coffer-old-form")?.value == Data("old".utf8))
+      try await TypedStore(engine: engine).delete("style")
+      #expect(try await engine.entry("style.coffer-old-form") == nil)
+      try await engine.close()
+      // The next one begins without the record of kept forms.
+      try FileManager.default.removeItem(atPath: folder)
+    }
+  }
+
   @Test func aRotationKeepsThem() async throws {
     try await withMigrated("hidden") { engine, store in
       _ = try await #require(engine.as(EncryptedEngine.self)).rotate().result()

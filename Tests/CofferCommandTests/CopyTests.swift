@@ -27,6 +27,33 @@ struct CopyTests {
     #expect(again.errors.wholeMatch(of: /Copied 0 values \(0 B\) in .* s, 5,000 unchanged\.\n/) != nil)
   }
 
+  @Test(
+    "A copy that has ended is synced, with what it found unchanged",
+    .enabled(if: RecordingLibrary.path != nil, "no C compiler"))
+  func durable() async throws {
+    let library = try #require(RecordingLibrary.path)
+    try await sandbox.bash("mkdir d")
+    for store in ["store.db", "d/to.db"] { try await sandbox.coffer("set", "a", "1", "--store", store) }
+    // It keeps the log, so that no command copies and syncs it when it ends.
+    let other = try sandbox.startCoffer("watch", "--since", "0", "--store", "d/to.db")
+    try await eventually("the watch") { try !other.output().isEmpty }
+    for key in ["b", "c"] {
+      // As a copy leaves it that is killed after its commit.
+      if key == "b" { try await sandbox.coffer("set", key, "1", "--relaxed", "--store", "d/to.db") }
+      try await sandbox.coffer("set", key, "1", "--store", "store.db")
+      let start = try DeviceState(of: sandbox.path("d"))
+      let log = sandbox.path("log-\(key)")
+      let copy = try await sandbox.bash("LD_PRELOAD=\(library) COFFER_RECORD=\(log) exec coffer cp store.db d/to.db")
+      #expect(copy.status == 0, "\(copy.errors)")
+      let recording = try DeviceRecording(log, from: start)
+      let file = try #require(start.tree["to.db-wal"])
+      let last = recording.operations.last { $0.file == file && ($0.isSync || $0.kind == .write) }
+      #expect(last?.isSync == true, "\(key): \(copy.errors)")
+    }
+    other.signal(SIGTERM)
+    _ = try await other.ended()
+  }
+
   @Test("Keys of TO are overwritten, others remain; unusual keys and all bytes are copied")
   func merging() async throws {
     let every = Data((0...255).map { UInt8($0) })

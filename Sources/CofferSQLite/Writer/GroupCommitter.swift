@@ -30,8 +30,8 @@ package final class GroupCommitter {
   /// Whether a form was ever kept in the store; `nil` until a commit looks.
   private var hasKeptForms: Bool?
   private var isSynchronous = true
-  /// Whether there are relaxed commits not covered by a sync yet.
-  private var hasUnsyncedCommits = false
+  /// Whether there may be relaxed commits not covered by a sync yet: at first also those of a process that was killed.
+  private var hasUnsyncedCommits = true
   private static let fullCommitsBeforeExtension = 32
   private var fullCommits = 0
   /// The number of commits of this connection that have written to the log, counted by its hook.
@@ -156,7 +156,7 @@ package final class GroupCommitter {
     let code = coffer_sqlite_log_sync(connection.handle)
     guard code == SQLITE_OK else { throw lostSync(code) }
     hasUnsyncedCommits = false
-    durableRevision = revision
+    if revision > .zero { durableRevision = revision }
   }
 
   // MARK: One transaction

@@ -33,12 +33,13 @@ struct LockTests {
     try await engine.close()
   }
 
-  @Test("A commit that gets its lock at last does not wait for the search for the holders")
+  /// The search never ends, so that a commit that waits for it is ended by the limit alone.
+  @Test("A commit that gets its lock at last does not wait for the search for the holders", .timeLimit(.minutes(10)))
   func hangingSearch() async throws {
     let server = try await PostgreSQLServer()
     let database = try await server.newDatabase()
     var configuration = PostgreSQLConfiguration()
-    configuration.answerTimeout = .seconds(60)
+    configuration.answerTimeout = .seconds(3_600)
     configuration.maximumReaders = 1
     let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
     let first = try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
@@ -53,7 +54,6 @@ struct LockTests {
       ).split(separator: "\n").compactMap { Int32($0) }
     }
     let waits = "wait_event_type = 'Lock'"
-    let begin = ContinuousClock.now
     let committing = Task { try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin()) }
     #expect(try await eventually { try await !sessions(waits).isEmpty })
     let writer = try #require(try await sessions(waits).first)
@@ -64,7 +64,6 @@ struct LockTests {
     #expect(try await eventually { try await sessions(waits).contains { $0 != writer } })
     _ = try await other.outcomes([ServerCall(ServerStatement("ROLLBACK"))])
     #expect(try await committing.value.revision == first.revision.next)
-    #expect(ContinuousClock.now - begin < configuration.answerTimeout)
     for process in idle { kill(process, SIGCONT) }
     await other.close()
     try await engine.close()

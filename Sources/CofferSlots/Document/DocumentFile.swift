@@ -84,6 +84,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Whether ``document()`` would return without reading the file or waiting for a writer.
   var isRead: Bool { ((try? unchanged()) ?? nil) != nil }
 
+  /// Whether a file that was read before no longer exists.
+  var isDeleted: Bool { state.withLock { $0.read } != nil && (try? parent.stamp(fileName)) == .some(nil) }
+
   private func unchanged() throws -> Reading? {
     let stamp = try parent.stamp(fileName)
     return state.withLock { $0.read }.flatMap { $0.isSettled && $0.stamp == stamp ? $0 : nil }

@@ -27,6 +27,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   private let file: DocumentFile<Format>
   private let staged, retained, quarantine: Directory
   private let maximumValueSize: Int
+  private let isReadOnly: Bool
   private let pending = Locked(Pending())
 
   /// Opens a store and creates the missing directories.
@@ -41,6 +42,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   ) throws {
     self.format = format
     self.maximumValueSize = maximumValueSize
+    self.isReadOnly = isReadOnly
     controlPath = control
     let directory = isReadOnly ? try Directory(ifAny: control, location: name) : try Directory(control, location: name)
     staged = try directory.directory("staged", mayMake: !isReadOnly)
@@ -60,7 +62,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   package func availability() -> StoreAvailability {
     do {
       _ = try file.document()
-      return .available
+      // To a writer, the values of a deleted file are deleted, which it commits. A reader has no other way to tell it.
+      guard isReadOnly, file.isDeleted else { return .available }
+      return .unavailable(reason: "The file was moved or deleted while the store was open.")
     } catch {
       return .unavailable(reason: (error as? StorageError)?.message ?? "The file cannot be read.")
     }

@@ -26,7 +26,7 @@ struct FileStoreTests {
   @Test("info shows the number of values retained for open snapshots")
   func kept() async throws {
     #expect(try await sandbox.coffer("set", "theme", "dark", "--store", "file:settings").status == 0)
-    let lock = open(sandbox.path("settings/.coffer/snapshots"), O_RDWR | O_CREAT, 0o600)
+    let lock = open(sandbox.path("settings/.coffer/owners"), O_RDONLY | O_DIRECTORY)
     defer { close(lock) }
     try #require(flock(lock, LOCK_SH) == 0)
     try sandbox.write(Data("old".utf8), to: "settings/.coffer/retained/00000000000000010000000000000002")

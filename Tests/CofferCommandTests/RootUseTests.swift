@@ -11,20 +11,31 @@ struct RootUseTests {
 
   static let stores = ["d/new/a.db", "file:d/new/f", "prefs:p", "sealed:d/new/s"]
 
-  @Test("What root creates and replaces belongs to the owner of the directory", arguments: stores)
-  func owner(_ store: String) async throws {
-    guard getuid() == 0, canLosePrivileges else { return print("Not checked: \(store), for want of root or setpriv.") }
+  /// Makes the directory `d` of another user, and files with a passphrase for both users.
+  /// - Returns: whether this user can do that.
+  private func prepare() async throws -> Bool {
+    guard getuid() == 0, canLosePrivileges else {
+      print("Not checked, for want of root or setpriv.")
+      return false
+    }
     let prepared = try await sandbox.bash(
       "chmod 755 .; (umask 077; for w in words theirs; do printf 'open sesame' > $w; done); mkdir d; "
         + "chown 65534:65534 d theirs")
     try #require(prepared.status == 0, "\(prepared.errors)")
-    func run(_ words: String, asRoot: Bool) async throws -> EndedProgram {
-      let user = asRoot ? "env" : "setpriv --reuid 65534 --regid 65534 --clear-groups"
-      let file = asRoot ? "words" : "theirs"
-      let options = store.hasPrefix("sealed:") ? "--passphrase-file \(file)" : ""
-      return try await sandbox.bash(
-        "printf 1 | XDG_CONFIG_HOME=\(sandbox.path("d")) \(user) \"$(command -v coffer)\" \(words) \(options)")
-    }
+    return true
+  }
+
+  private func run(_ words: String, asRoot: Bool, _ store: String = "") async throws -> EndedProgram {
+    let user = asRoot ? "env" : "setpriv --reuid 65534 --regid 65534 --clear-groups"
+    let file = asRoot ? "words" : "theirs"
+    let options = (words + store).contains("sealed:") ? "--passphrase-file \(file)" : ""
+    return try await sandbox.bash(
+      "printf 1 | XDG_CONFIG_HOME=\(sandbox.path("d")) \(user) \"$(command -v coffer)\" \(words) \(options)")
+  }
+
+  @Test("What root creates and replaces belongs to the owner of the directory", arguments: stores)
+  func owner(_ store: String) async throws {
+    guard try await prepare() else { return }
     func requireOthers() async throws {
       let foreign = try await sandbox.bash("find d ! -user 65534 -o ! -group 65534")
       #expect(foreign.text.isEmpty, "\(foreign.text)")
@@ -45,5 +56,35 @@ struct RootUseTests {
     #expect(try await run("backup d/copy.db --store '\(store)'", asRoot: true).status == 0)
     try await requireOthers()
     #expect(try await run("ls --store d/copy.db", asRoot: false).lines == ["b", "c"])
+  }
+
+  @Test("Reading creates no file", arguments: stores)
+  func reading(_ store: String) async throws {
+    guard try await prepare() else { return }
+    #expect(try await run("set a - --store '\(store)'", asRoot: false).status == 0)
+    // What a lock or a mark may have left behind would hide that it is created.
+    let before = try await sandbox.bash("find d -type f -empty ! -path '*/owners/*' -delete; find d | sort").text
+    for words in ["ls", "get a", "info", "watch --since 0 --count 1"] {
+      for asRoot in [true, false] {
+        let ended = try await run("\(words) --store '\(store)'", asRoot: asRoot)
+        #expect(ended.status == 0, "\(words): \(ended.errors)")
+        #expect(try await sandbox.bash("find d | sort").text == before, "\(words)")
+      }
+    }
+  }
+
+  @Test("In a directory that all users share, what root creates beside a database belongs to the owner of that")
+  func shared() async throws {
+    guard try await prepare() else { return }
+    try await sandbox.bash("chown 0:0 d; chmod 1777 d")
+    #expect(try await run("set a - --store d/a.db", asRoot: false).status == 0)
+    for lost in ["d/a.db-wake", "d/a.db-*"] {
+      try await sandbox.bash("rm -f \(lost)")
+      #expect(try await run("ls --store d/a.db", asRoot: true).status == 0)
+      #expect(try await run("set b - --store d/a.db", asRoot: true).status == 0)
+      let foreign = try await sandbox.bash("find d -type f ! -user 65534")
+      #expect(foreign.text.isEmpty, "\(foreign.text)")
+      #expect(try await run("set c - --store d/a.db", asRoot: false).status == 0)
+    }
   }
 }

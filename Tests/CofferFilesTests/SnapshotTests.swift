@@ -121,7 +121,7 @@ import Testing
   @Test func aThousandSnapshotsHoldOneLockFile() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let lock = directory.control("snapshots")
+    let lock = directory.control("owners")
     try await withThrowingTaskGroup(of: Int.self) { group in
       for _ in 0..<1_000 {
         group.addTask {

@@ -6,16 +6,24 @@ import Foundation
 /// is new changes its owner. Where the file system refuses that, it stays root's.
 package enum FileCreation {
   /// Opens a file, creating it with mode 0600 if it is missing.
-  /// - Parameter flags: the flags of `open(2)` without `O_CREAT`, with `O_EXCL` or `O_NOFOLLOW`.
+  /// - Parameters:
+  ///   - flags: the flags of `open(2)` without `O_CREAT`, with `O_EXCL` or `O_NOFOLLOW`.
+  ///   - owned: the path of a file in the same directory that the new one accompanies: it belongs to that one's owner.
   /// - Returns: the descriptor, or -1 with an `errno`.
-  package static func open(_ path: String, _ flags: Int32) -> Int32 {
+  package static func open(_ path: String, _ flags: Int32, like owned: String? = nil) -> Int32 {
     guard geteuid() == 0 else { return Foundation.open(path, flags | O_CREAT, 0o600) }
-    return inParent(of: path) { open($1, in: $0, flags) }
+    var status = stat()
+    let isOwned = owned.map { lstat($0, &status) == 0 && status.st_uid != 0 } ?? false
+    return inParent(of: path) { open($1, in: $0, flags, for: isOwned ? (status.st_uid, status.st_gid) : nil) }
   }
 
-  /// Opens a file of an open directory, as ``open(_:_:)`` does.
-  static func open(_ name: String, in directory: Int32, _ flags: Int32) -> Int32 {
-    guard let owner = foreignOwner(of: directory) else { return openat(directory, name, flags | O_CREAT, 0o600) }
+  /// Opens a file of an open directory, as ``open(_:_:like:)`` does.
+  static func open(
+    _ name: String, in directory: Int32, _ flags: Int32, for user: (user: uid_t, group: gid_t)? = nil
+  ) -> Int32 {
+    guard let owner = user ?? foreignOwner(of: directory) else {
+      return openat(directory, name, flags | O_CREAT, 0o600)
+    }
     for _ in 0..<16 {
       let file = openat(directory, name, flags | O_CREAT | O_EXCL, 0o600)
       if file >= 0 {

@@ -74,7 +74,7 @@ final class WakeFile: Sendable {
   private static func map(
     _ file: StoreFile, at address: UnsafeMutableRawPointer?
   ) throws -> (descriptor: Int32, mapping: UnsafeMutableRawPointer) {
-    let descriptor = FileCreation.open(file.wakePath, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+    let descriptor = FileCreation.open(file.wakePath, O_RDWR | O_CLOEXEC | O_NOFOLLOW, like: file.path)
     guard descriptor >= 0 else { throw error("open", file) }
     do {
       try makeWhole(descriptor, file)

@@ -82,7 +82,7 @@ extension StoreFile {
   /// that, and the lock excludes it. SQLite's checkpoint on closing the last connection does not need this lock: it
   /// runs under an exclusive lock of the database.
   func checkpointLock(_ mode: LockFile.Mode) throws -> LockFile? {
-    try LockFile(lockPath, mode, location: description)
+    try LockFile(lockPath, mode, location: description, like: path)
   }
 }
 

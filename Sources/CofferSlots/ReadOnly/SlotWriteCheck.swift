@@ -6,7 +6,7 @@ import Foundation
 package enum SlotWriteCheck {
   /// The directories that every writer of such a store writes to.
   private static let directories = ["owners", "staged", "retained", "quarantine"]
-  private static let files = ["opening", "journal.db", "journal.db-wal", "journal.db-shm", "journal.db-wake"]
+  private static let files = ["journal.db", "journal.db-wal", "journal.db-shm", "journal.db-wake"]
 
   /// Returns the reason why this user cannot write, as the end of a sentence, or `nil` if none is found.
   /// - Parameter control: the path of the directory of the journal. If it is missing, its nearest existing parent is

@@ -4,7 +4,7 @@ import CofferSQLite
 import Foundation
 
 /// The control directory beside a store, which holds its journal and its locks.
-struct SlotControl: Sendable {
+package struct SlotControl: Sendable {
   let directory: String
   /// The name of the store in error messages.
   let name: String
@@ -12,7 +12,6 @@ struct SlotControl: Sendable {
   var journal: String { directory + "/journal.db" }
   private var owners: String { directory + "/owners" }
   private var attributes: String { directory + "/attributes" }
-  private var snapshots: String { directory + "/snapshots" }
 
   /// Opens an existing directory. Symbolic links in it are refused.
   init(_ directory: String, name: String) throws {
@@ -24,7 +23,7 @@ struct SlotControl: Sendable {
   }
 
   /// Opens a directory for reading only. It may be missing; nothing is created.
-  init(readOnly directory: String, name: String) throws {
+  package init(readOnly directory: String, name: String) throws {
     self.directory = directory
     self.name = name
     guard try hasJournal() else { return }
@@ -74,7 +73,7 @@ struct SlotControl: Sendable {
   }
 
   /// Refuses a store without its journal if that had the expiry dates or the versions of values.
-  func requireNoLostAttributes() throws {
+  package func requireNoLostAttributes() throws {
     var status = stat()
     guard lstat(attributes, &status) == 0 else {
       if errno == ENOENT { return }
@@ -91,8 +90,9 @@ struct SlotControl: Sendable {
   /// Acquires the lock under which one process at a time looks for the journal and creates it. Without it, a second
   /// process could move the write-ahead log of the new journal aside.
   func beginOpening(busyTimeout: Int) throws -> LockFile {
-    let path = directory + "/opening"
-    if let lock = try LockFile(path, .patient(milliseconds: busyTimeout), location: name) { return lock }
+    if let lock = try LockFile(directory: directory, .patient(milliseconds: busyTimeout), location: name) {
+      return lock
+    }
     throw StorageError(
       .busy, "Another process has been opening the store for too long.",
       advice: "Try again, or look for a process that hangs.", location: name)
@@ -145,8 +145,8 @@ struct SlotControl: Sendable {
   // MARK: Snapshots
 
   /// Acquires the shared lock that signals an open snapshot to every process while it is held.
-  func announceSnapshot() throws -> LockFile? { try LockFile(snapshots, .shared, location: name) }
+  func announceSnapshot() throws -> LockFile? { try LockFile(directory: owners, .shared, location: name) }
 
   /// Whether a snapshot is open in any process.
-  var hasSnapshots: Bool { LockFile.isHeld(snapshots) }
+  var hasSnapshots: Bool { LockFile.isHeld(directory: owners) }
 }

@@ -154,7 +154,8 @@ enum Table {
       A reload means that some of the changes are not known: the journal no longer
       holds them, or an older copy of the store was put back. A line with the event
       present follows for each key that is there. --since also takes the position of
-      an object of --json, which tells an older copy from the same store.
+      an object of --json: a bare revision cannot tell an older copy from the same
+      store.
       """,
     ],
     examples: [

@@ -11,6 +11,7 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
   let since = try position?.revision ?? invocation.number(.since, minimum: 0).map(StoreRevision.init)
   let asJSON = invocation.has(.json)
   return try await withStore(invocation, for: .values([])) { engine in
+    try await requireRing(of: engine)
     let (stops, stop) = AsyncStream.makeStream(of: Void.self)
     let signals = Signals([SIGINT, SIGTERM]) { stop.finish() }
     defer { withExtendedLifetime(signals) {} }
@@ -46,6 +47,12 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     }
     return .ok
   }
+}
+
+/// Throws `keyUnavailable` if the store has lost its key ring, so that its changes are those of envelopes. Other errors
+/// are reported by the watch itself.
+private func requireRing(of engine: any StorageEngine) async throws {
+  do { try await engine.requireShownNames() } catch let error as StorageError where error.code != .keyUnavailable {}
 }
 
 /// Returns the reason why a stream of changes has ended, if the engine states one within a second.
@@ -132,6 +139,7 @@ private actor WatchPrinter {
   /// Prints that the changes up to a revision are unknown, and each key that is there now.
   private func reload(at revision: StoreRevision) async throws -> Bool {
     if try print(.reload, nil, revision, nil) { return true }
+    try await requireRing(of: engine)
     var last: StoreKey?
     while let items = try await page(after: last), let end = items.last {
       for item in items {
@@ -217,13 +225,17 @@ private actor WatchPrinter {
     var failed = 0
     while true {
       do {
-        return (try await engine.entry(key) == nil ? .deleted : .put, nil)
+        guard let entry = try await engine.entry(key) else { return (.deleted, nil) }
+        if entry.attributes.isSealed { try await requireRing(of: engine) }
+        return (.put, nil)
       } catch let error as StorageError where error.code == .damaged && error.key == key {
         return (.damaged, nil)
       } catch let error as StorageError where error.code == .unfinished && error.key == key {
         return (.deleted, nil)  // The removal is committed but not yet published.
       } catch let error as StorageError where error.isAboutQuestion || isKeyless && error.code == .keyUnavailable {
         return (try await engine.contains(key) ? .put : .deleted, nil)
+      } catch let error as StorageError where error.code == .keyUnavailable && engine.showsStoredForm {
+        throw error
       } catch let error as StorageError where error.code != .closed {
         try Task.checkCancellation()
         if await engine.currentAvailability.isUsable {

@@ -72,6 +72,8 @@ struct LostKeyRingTests {
       ["encrypt", store, "--key-file", key], ["decrypt", store, "--yes", "--key-file", key],
       ["rotate", store, "--key-file", key], ["rekey", store, "--key-file", key, "--to-key-file", key],
       ["cp", store, "copy.db"], ["cp", "other.db", store],
+      ["watch", "--since", "0", "--count", "1", "--store", store],
+      ["watch", "--since", "0", "--count", "1", "--store", store, "--read-only"],
     ]
     try await sandbox.coffer("set", "token", "of another", "--store", "other.db")
     for command in commands {

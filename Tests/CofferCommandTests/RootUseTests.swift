@@ -87,4 +87,38 @@ struct RootUseTests {
       #expect(try await run("set c - --store d/a.db", asRoot: false).status == 0)
     }
   }
+
+  /// A part of a store that is given to root, and whether the store cannot be read then.
+  static let spoiled = [
+    ("d/new/a.db", "d/new/a.db", true), ("d/new/a.db", "d/new/a.db-wake", true),
+    ("file:d/new/f", "d/new/f/.coffer", true), ("file:d/new/f", "d/new/f/.coffer/journal.db", true),
+    ("file:d/new/f", "d/new/f/.coffer/staged", true), ("file:d/new/f", "d/new/f/a", true),
+    ("prefs:p", "d/.coffer-preferences", true), ("prefs:p", "d/.coffer-preferences/p/journal.db-wake", true),
+    ("prefs:p", "d/p.plist", true), ("sealed:d/new/s", "d/new/s", true),
+    ("sealed:d/new/s", "d/new/s.coffer/copy", true),
+  ]
+
+  @Test("The doctor names each part that its user may not use, with advice that mends it", arguments: spoiled)
+  func doctor(_ store: String, _ part: String, _ isUnreadable: Bool) async throws {
+    guard try await prepare() else { return }
+    #expect(try await run("set a - --store '\(store)'", asRoot: false).status == 0)
+    #expect(try await run("doctor '\(store)'", asRoot: false).status == 0)
+    try await sandbox.bash("chown 0:0 '\(part)'")
+    let path = sandbox.path(part)
+    for asRoot in [false, true] {
+      let found = try await run("doctor --json '\(store)'", asRoot: asRoot)
+      let findings = try #require(found.json()["findings"] as? [NSDictionary])
+      let finding = findings.first { ($0["message"] as? String ?? "").contains("\(path)") }
+      let message = finding?["message"] as? String ?? ""
+      #expect(message.contains("belongs to root") && message.contains("may not read"), "\(found.text)\(found.errors)")
+      #expect(found.status == 1 && finding?["verdict"] as? String == "problem")
+      let fix = try #require(finding?["fix"] as? String)
+      let command = try #require(fix.wholeMatch(of: /As root: (chown .*--reference=.*)/)?.1)
+      guard asRoot else { continue }
+      #expect(try await sandbox.bash(String(command)).status == 0)
+    }
+    let mended = try await run("doctor '\(store)'", asRoot: false)
+    #expect(mended.status == 0 && mended.text.contains("No problems"), "\(mended.text)")
+    #expect(try await run("get a --store '\(store)'", asRoot: false).text == "1")
+  }
 }

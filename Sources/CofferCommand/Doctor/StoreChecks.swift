@@ -68,6 +68,8 @@ struct StoreChecks {
       Array(
         paths.map { SystemChecks.usable(name, URL(fileURLWithPath: $0).path) }.filter { $0.verdict != .ok }.prefix(1))
     }
+    let barred = AccessCheck(name, at: path, control: control.first).all()
+    if geteuid() != 0, barred.contains(where: { $0.verdict == .problem }) { return barred }
     do {
       guard try PathParts.exists(path) else {
         let found = obstacles(to: [PathParts(path).parent])
@@ -81,9 +83,9 @@ struct StoreChecks {
       let isStore = values == nil || control.first.map { (try? PathParts.exists($0)) ?? false } ?? true
       let rights = obstacles(to: control)
       let canRead = isStore && control.allSatisfy { access($0, R_OK | X_OK) == 0 || errno == ENOENT }
-      return limits + (canRead ? rights.map(\.asWarning) : rights) + (try await look())
+      return barred + limits + (canRead ? rights.map(\.asWarning) : rights) + (try await look())
     } catch {
-      return [.problem(name, error)]
+      return barred + [.problem(name, error)]
     }
   }
 
@@ -117,6 +119,7 @@ struct StoreChecks {
   /// - Parameter envelopes: returns the envelopes of the store, if the journal has no key ring.
   private func journal(in control: String, _ envelopes: () throws -> FoundEnvelopes?) async throws -> JournalFacts? {
     guard let stamp = try Directory(ifAny: control, location: name).stamp("journal.db"), stamp.size > 0 else {
+      try SlotControl(readOnly: control, name: name).requireNoLostAttributes()
       return nil
     }
     try StoreFile.checkNames(at: control + "/journal.db", location: name)
@@ -346,10 +349,11 @@ struct StoreChecks {
         .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 \(path.quotedForShell)"))
     }
     let isUsable = passphrases.areGiven
+    let loss = lost(try await journal(in: control) { nil }?.loss)
     do {
       let source = isUsable ? try passphrases.source(for: path) : nil
       let count = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: source)
-      findings += lost(try await journal(in: control) { nil }?.loss)
+      findings += loss
       findings.append(.ok(name, count.map { counted($0, "key") } ?? "sealed; no passphrase was given to open it"))
       findings += RetainedCheck(store: name, control: control).all()
     } catch let error as StorageError where error.code == .damaged {

@@ -74,6 +74,17 @@ struct DoctorAgreementTests {
       "files: nothing may be written", "file:d", "coffer set a 1 --store file:d; chmod -R a-w d"),
     Case(
       "files: staged values may not be read", "file:d", "coffer set a 1 --store file:d; chmod 000 d/.coffer/staged"),
+    Case(
+      "files: no journal, which had an expiry date", "file:d",
+      "coffer set a 1 --expires 1h --store file:d; rm d/.coffer/journal.db*"),
+    Case(
+      "preferences: no journal, which had an expiry date", "prefs:p",
+      "coffer set a 1 --expires 1h --store prefs:p; rm .config/.coffer-preferences/p/journal.db*"),
+    Case(
+      "sealed: no journal, which had an expiry date", "sealed:d/s",
+      "mkdir d; \(seal) printf x | coffer set b - --expires 1h --store sealed:d/s \(passphrase); "
+        + "rm d/s.coffer/journal.db*",
+      options: passphrase),
     Case("files: no store yet, and none can be made", "file:d", "mkdir d; echo 1 > d/a; chmod 555 d"),
     Case(
       "preferences: nothing may be written", "prefs:p", "coffer set a 1 --store prefs:p; chmod -R a-w .config"),

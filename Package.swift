@@ -280,7 +280,7 @@ let package = Package(
     tests(
       "CofferTests",
       [
-        "CofferCSQLite", "CofferLocks", "Coffer", "CofferFileSystem", "CofferFiles", "CofferTesting",
+        "CofferCSQLite", "CofferLocks", "Coffer", "CofferCommand", "CofferFileSystem", "CofferFiles", "CofferTesting",
         "CofferTestHelper", "CofferTestSupport", "LegacyProgram", "Neighbour",
       ],
       exclude: ["Golden"]),

@@ -9,7 +9,12 @@ func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async thr
   guard let kind = rest.first.flatMap(LossKind.init) else { throw Usage() }
   if command == "loss-build" {
     guard mkdir(root + "/pool", 0o700) == 0, mkdir(root + "/live", 0o700) == 0 else { throw Usage() }
-    try await LossScript(kind: kind, directory: root + "/live").run()
+    let directory = root + "/live"
+    if kind.isOfCommands {
+      try CommandScript(kind: kind, root: root, directory: directory).run()
+    } else {
+      try await LossScript(kind: kind, directory: directory).run()
+    }
     say("built")
     return true
   }
@@ -17,10 +22,9 @@ func runPowerLoss(_ command: String, _ root: String, _ rest: [String]) async thr
     throw Usage()
   }
   let replay = try LossReplay(kind, root, seed: seed)
-  if command == "loss-broken" { return try await replay.leaveOutSyncs(from: first, states: count) }
   for number in first..<(first + count) {
     say("at \(number)")
-    try await replay.lose(number)
+    try await command == "loss" ? replay.lose(number) : replay.breakPrograms(number)
   }
   replay.end()
   return true
@@ -33,7 +37,7 @@ private struct LossScript {
 
   func run() async throws {
     try await fill()
-    guard kind.prepared != nil else { return }
+    guard kind.hasCommand else { return }
     say("begin")
     switch kind {
     case .migration: try await migrate()
@@ -46,7 +50,7 @@ private struct LossScript {
     case .rekey: try await exchangeKey()
     case .backup:
       let engine = try await SQLiteEngine.open(at: directory + "/store.db")
-      try await engine.backup(to: directory + "/backup.db")
+      try await engine.backup(to: directory + (kind.copy ?? ""))
       say("ack")
       try await engine.close()
     case .restore:
@@ -102,5 +106,54 @@ private struct LossScript {
     _ = try await store.reseal(open, with: LossKind.newKey)
     say("ack")
     try await engine.close()
+  }
+}
+
+/// The same with `coffer` itself: a step is acknowledged when its process has ended with status 0.
+private struct CommandScript {
+  let kind: LossKind
+  let root: String
+  let directory: String
+
+  private var database: String { directory + "/store.db" }
+  private var store: String { kind.base == .files ? "file:" + directory : database }
+
+  func run() throws {
+    for number in 0..<kind.count {
+      let (key, value) = kind.change(number)
+      if let value {
+        try write(value, to: "/value")
+        try coffer("set", key, "--file", root + "/value", "--store", store)
+      } else {
+        try coffer("rm", key, "--store", store)
+      }
+      say("ack")
+      if kind == .commandRestore, number == 3 { try coffer("backup", directory + "/backup.db", "--store", store) }
+    }
+    guard kind.hasCommand else { return }
+    try write(Data(1...32), to: "/key")
+    say("begin")
+    switch kind {
+    case .commandCopy: try coffer("cp", store, directory + (kind.copy ?? ""))
+    case .commandEncrypt: try coffer("encrypt", store, "--key-file", LossKind.keyFile(directory))
+    default: try coffer("restore", directory + "/backup.db", "--store", store, "--yes")
+    }
+    say("ack")
+  }
+
+  private func write(_ value: Data, to name: String) throws {
+    unlink(root + name)
+    let file = open(root + name, O_WRONLY | O_CREAT, 0o600)
+    defer { close(file) }
+    guard value.withUnsafeBytes({ Foundation.write(file, $0.baseAddress, $0.count) }) == value.count else {
+      throw TestFailure("\(name) cannot be written: errno \(errno)")
+    }
+  }
+
+  private func coffer(_ arguments: String...) throws {
+    let process = try HelperProcess(arguments + ["--json"], executable: "coffer", environment: [("HOME", root)])
+    let lines = try process.lines()
+    let status = process.wait()
+    guard status == 0 else { throw TestFailure("coffer \(arguments) ended with \(status): \(lines)") }
   }
 }

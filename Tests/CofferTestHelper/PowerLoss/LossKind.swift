@@ -9,10 +9,17 @@ enum LossKind: String {
   case encryptedSQLite = "encrypted-sqlite"
   case encryptedFiles = "encrypted-files"
   case migration, encrypt, rotate, rekey, backup, restore
+  case commandSet = "coffer-set"
+  case commandCopy = "coffer-cp"
+  case commandEncrypt = "coffer-encrypt"
+  case commandRestore = "coffer-restore"
+
+  /// Whether all steps are commands of `coffer`, each a process of its own.
+  var isOfCommands: Bool { rawValue.hasPrefix("coffer-") }
 
   var base: SweptKind {
     switch self {
-    case .files, .encryptedFiles: .files
+    case .files, .encryptedFiles, .commandSet, .commandEncrypt: .files
     case .preferences: .preferences
     case .sealed: .sealed
     default: .sqlite
@@ -29,12 +36,13 @@ enum LossKind: String {
       {
         return try await openEncrypted(directory, Self.newKey)
       }
-    case .encrypt:
+    case .encrypt, .commandEncrypt:
       let engine = try await base.open(directory).engine
       guard try await engine.record(KeyRingStore.record) != nil else { return engine }
       var configuration = EncryptionConfiguration()
       configuration.acceptsUnfinished = true
-      return try await EncryptedEngine.open(engine, key: Self.key, configuration: configuration)
+      let key = self == .encrypt ? Self.key : .file(Self.keyFile(directory))
+      return try await EncryptedEngine.open(engine, key: key, configuration: configuration)
     default: return try await base.open(directory).engine
     }
   }
@@ -49,29 +57,46 @@ enum LossKind: String {
 
   static let key = RootKeySource.provider(NamedMaterial(), named: "1")
   static let newKey = RootKeySource.provider(NamedMaterial(), named: "2")
+  /// The key file of a store in a directory.
+  static func keyFile(_ directory: String) -> String { (directory as NSString).deletingLastPathComponent + "/key" }
 
   // MARK: Contents
 
+  typealias Change = (key: String, version: Int?)
+
   /// The changes of the batches that a process commits, one after the other: keys with versions, `nil` for a removal.
-  private static let batches: [[(key: String, version: Int?)]] = [
+  private static let batches: [[Change]] = [
     [("theme", 0)], [("a b/c", 0), ("list/1", 0), ("list/2", 0), (FileScenario.longKey, 0)],
     [("theme", 1), ("list/1", nil)], [("large", 0)], [("list/3", 0), ("theme", 2)], [("theme", nil), ("a b/c", 1)],
     [(FileScenario.longKey, 1), ("large", 1)], [("list/2", nil), ("list/3", nil), ("emoji/😀", 0)],
   ]
 
-  /// The number of commits before the command begins that power is lost in; `nil` for a kind that is only written.
-  var prepared: Int? {
+  /// The changes of each step. A command makes one.
+  private var steps: [[Change]] { isOfCommands ? Self.batches.joined().map { [$0] } : Self.batches }
+
+  /// Whether power is lost in a command that begins after all steps.
+  var hasCommand: Bool {
     switch self {
-    case .migration, .encrypt, .rotate, .rekey, .backup, .restore: Self.batches.count
-    default: nil
+    case .migration, .encrypt, .rotate, .rekey, .backup, .restore: true
+    default: isOfCommands && self != .commandSet
     }
   }
 
-  var count: Int { Self.batches.count }
+  /// The number of steps.
+  var count: Int { steps.count }
+
+  /// The path of the database that the values are copied into.
+  var copy: String? { self == .backup || self == .commandCopy ? "/copy.db" : nil }
+
+  /// Returns the only change of a step, with its value.
+  func change(_ number: Int) -> (key: String, value: Data?) {
+    let (key, version) = steps[number][0]
+    return (key, version.map { value(key, $0) })
+  }
 
   func batch(_ number: Int) throws -> WriteBatch {
     WriteBatch(
-      try Self.batches[number].map { key, version in
+      try steps[number].map { key, version in
         let name = try StoreKey(key)
         return version.map { .put(name, value(key, $0)) } ?? .delete(name)
       } as [WriteBatch.Operation])
@@ -80,7 +105,7 @@ enum LossKind: String {
   /// Returns the values after a number of commits.
   func contents(_ count: Int) -> [String: Data] {
     if self == .migration { return Dictionary(uniqueKeysWithValues: (0..<8).map { ("n/\($0)", Data("[\($0)]".utf8)) }) }
-    return Self.batches.prefix(count).joined().reduce(into: [:]) { contents, change in
+    return steps.prefix(count).joined().reduce(into: [:]) { contents, change in
       contents[change.key] = change.version.map { value(change.key, $0) }
     }
   }
@@ -93,9 +118,9 @@ enum LossKind: String {
   /// Returns the values that may be found if power was lost after some acknowledged steps.
   func possible(_ acknowledged: Int) -> [[String: Data]] {
     switch self {
-    // The backup has the first four commits.
-    case .restore: acknowledged > count ? [contents(4)] : [contents(count), contents(4)]
-    case _ where prepared != nil: [contents(count)]
+    // The backup has the first four steps.
+    case .restore, .commandRestore: acknowledged > count ? [contents(4)] : [contents(count), contents(4)]
+    case _ where hasCommand: [contents(count)]
     default: [contents(acknowledged), contents(min(count, acknowledged + 1))]
     }
   }

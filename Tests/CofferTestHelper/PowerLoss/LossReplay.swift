@@ -13,7 +13,11 @@ final class LossReplay {
   private let inodes: Set<UInt64>
   /// The number of the operation after which power is lost at the earliest.
   private let first: Int
-  private var (states, seconds) = (0, 0)
+  private var (losses, states, seconds, programs) = (0, 0, 0, 0)
+  /// The states that were examined, with the number of acknowledged steps.
+  private var known: Set<[Int]> = []
+  /// The numbers of programs whose defect need not be noticed, by their reasons.
+  private var needless: [String: Int] = [:]
   private var work: String { root + "/work" }
 
   init(_ kind: LossKind, _ root: String, seed: UInt64) throws {
@@ -44,7 +48,8 @@ final class LossReplay {
     return try DeviceRecording(root + "/log", from: DeviceState(root: UInt64(text) ?? 0))
   }
 
-  /// Replays a loss, and for some of them a second one during the recovery.
+  /// Replays a loss, and for some of them a second one during the recovery. A state that was examined before is not
+  /// examined again.
   func lose(_ number: Int) async throws {
     var generator = SeededGenerator(seed: seed ^ UInt64(number) &* 0x9E6C_63D0_876A_9A99)
     let model = PowerLoss.Model.allCases[number % PowerLoss.Model.allCases.count]
@@ -52,68 +57,88 @@ final class LossReplay {
       first...recording.operations.count, model: model, seed: .random(in: 0 ... .max, using: &generator))
     let state = loss.state(of: recording)
     let acknowledged = recording.count("ack", before: loss.end)
-    try await examine(state, acknowledged, "\(number) \(loss)", secondSeed: number % 4 == 0 ? generator.next() : nil)
+    losses += 1
+    let isNew = known.insert([state.fingerprint, acknowledged]).inserted
+    if number % 4 == 0 {
+      try await loseTwice(state, acknowledged, "\(number) \(loss)", seed: generator.next())
+    } else if isNew {
+      let judge = LossJudge(kind, work, acknowledged)
+      report(try await examine(state, judge).violations, "\(number) \(loss)")
+    }
   }
 
-  private func examine(_ state: DeviceState, _ acknowledged: Int, _ what: String, secondSeed: UInt64?) async throws {
+  private func report(_ violations: [String], _ what: String) {
+    for violation in violations { say("bad \(what): \(violation)") }
+  }
+
+  private func examine(_ state: DeviceState, _ judge: LossJudge) async throws -> LossJudge.Verdict {
     states += 1
     try pool.restore(state, to: work)
-    let log = root + "/recovery"
-    let before = try secondSeed.map { _ in try DeviceState(of: work) }
-    if before != nil { try record(to: log) }
-    let judge = LossJudge(kind, work, acknowledged)
-    for violation in await judge.violations() { say("bad \(what): \(violation)") }
+    let verdict = await judge.verdict()
     try await waitUntilClosed(work)
-    if before != nil { try record(to: nil) }
     try pool.take(work)
-    if let before, let secondSeed { try await loseAgain(log, before, acknowledged, what, secondSeed) }
+    try pool.keepOnly(inodes)
+    return verdict
+  }
+
+  /// Loses power once more in the recovery of a store, which has acknowledged its own value at its end.
+  private func loseTwice(_ state: DeviceState, _ acknowledged: Int, _ what: String, seed: UInt64) async throws {
+    states += 1
+    try pool.restore(state, to: work)
+    let (before, log) = (try DeviceState(of: work), root + "/recovery")
+    try record(to: log)
+    var judge = LossJudge(kind, work, acknowledged)
+    let verdict = await judge.verdict()
+    try await waitUntilClosed(work)
+    try record(to: nil)
+    try pool.take(work)
+    report(verdict.violations, what)
+    let recovery = try DeviceRecording(log, from: before)
+    unlink(log)
+    if let found = verdict.contents {
+      seconds += 1
+      let model = PowerLoss.Model.allCases[Int(seed % 2)]
+      let loss = PowerLoss(0...recovery.operations.count, model: model, seed: seed)
+      let isAcknowledged = recovery.count("ack", before: loss.end) > 0
+      judge.possible =
+        isAcknowledged ? [found.merging(LossJudge.probe) { $1 }] : [found, found.merging(LossJudge.probe) { $1 }]
+      let second = try await examine(loss.state(of: recovery), judge)
+      report(second.violations, "\(what); then in the recovery \(loss)")
+    }
     try pool.keepOnly(inodes)
   }
 
-  private func loseAgain(
-    _ log: String, _ before: DeviceState, _ acknowledged: Int, _ what: String, _ seed: UInt64
-  ) async throws {
-    let recovery = try DeviceRecording(log, from: before)
-    unlink(log)
-    guard !recovery.operations.isEmpty else { return }
-    seconds += 1
-    let model = PowerLoss.Model.allCases[Int(seed % 2)]
-    let loss = PowerLoss(0...recovery.operations.count, model: model, seed: seed)
-    try await examine(
-      loss.state(of: recovery), acknowledged, "\(what); then in the recovery \(loss)", secondSeed: nil)
-  }
-
-  /// Leaves out one sync after the other, and renames files before their syncs, and counts the programs of which a
-  /// replay notices that.
-  /// - Parameter number: the number of the first operation that is left out.
-  func leaveOutSyncs(from number: Int, states count: Int) async throws -> Bool {
-    let syncs = recording.syncs.filter { $0 >= first }
-    let broken = syncs.map { ("sync \($0)", $0, recording.omitting($0)) }
-    let late = recording.withLateSyncs.map { ("late sync before \($0.rename)", $0.rename, $0.recording) }
-    var missed: [String] = []
-    for (name, start, program) in broken + late where start >= max(first, number) {
-      let isNoticed = try await notices(program, around: start, states: count)
-      if !isNoticed { missed.append("\(name) of \(recording.name(of: recording.operations[start].file))") }
+  /// Leaves out syncs, and renames files before their syncs, and reports the programs of which a replay does not notice
+  /// that.
+  /// - Parameter number: The thousandth of the programs that are tried.
+  func breakPrograms(_ number: Int) async throws {
+    var generator = SeededGenerator(seed: seed)
+    let delays = recording.delays.filter { $0.sync >= first }.shuffled(using: &generator)
+    for (index, delay) in delays.enumerated() where index * 1_000 / delays.count == number {
+      let program = recording.delaying(delay)
+      let exposures = PowerLoss.Exposure.all(of: program)
+      programs += 1
+      if exposures.isEmpty { needless["Other syncs cover it.", default: 0] += 1 }
+      if let reasons = NeedlessSync.reasons(for: delay, exposures, in: recording) {
+        for reason in reasons { needless[reason, default: 0] += 1 }
+      } else if try await !notices(program, exposures) {
+        let name = "\(delay.until == .max ? "no" : "late") sync of \(recording.path(delay.sync)), \(delay.sync)"
+        let lost = Set(exposures.flatMap(\.operations).map { "\(recording.operations[$0].kind) \(recording.path($0))" })
+        say("bad \(number) \(name), is not noticed, though it may lose \(lost.sorted().joined(separator: ", "))")
+      }
     }
-    say("summary missed \(missed.count) of \(broken.count + late.count): \(missed.joined(separator: ", "))")
-    say("done")
-    return true
   }
 
-  /// Whether a loss soon after an operation of a broken program leaves a state that is noticed.
-  private func notices(_ program: DeviceRecording, around start: Int, states: Int) async throws -> Bool {
-    let end = min(program.operations.count, start + 24)
-    for number in 0..<states {
-      if number % 50 == 0 { say("at \(start)") }
-      let model = PowerLoss.Model.allCases[number % 2]
-      let loss = PowerLoss(min(start, end)...end, model: model, seed: seed &+ UInt64(number))
-      try pool.restore(loss.state(of: program), to: work)
-      let judge = LossJudge(kind, work, program.count("ack", before: loss.end))
-      let violations = await judge.violations()
-      try await waitUntilClosed(work)
-      try pool.take(work)
-      try pool.keepOnly(inodes)
-      if !violations.isEmpty { return true }
+  /// Whether a loss soon after a sync that a broken program lacks leaves a state that is noticed.
+  private func notices(_ program: DeviceRecording, _ exposures: [PowerLoss.Exposure]) async throws -> Bool {
+    known = []
+    for number in 0..<1_500 {
+      let loss = PowerLoss(exposures[number % exposures.count], seed: seed &+ UInt64(number))
+      let state = loss.state(of: program)
+      let acknowledged = program.count("ack", before: loss.end)
+      guard known.insert([state.fingerprint, acknowledged]).inserted else { continue }
+      let verdict = try await examine(state, LossJudge(kind, work, acknowledged))
+      if !verdict.violations.isEmpty { return true }
     }
     return false
   }
@@ -125,91 +150,13 @@ final class LossReplay {
   }
 
   func end() {
-    say("summary \(states) states, \(seconds) second losses, of \(recording.operations.count) operations")
+    if programs > 0 {
+      let reasons = needless.sorted { $0.key < $1.key }.map { "\($0.value) x \($0.key)" }.joined(separator: " ")
+      say("summary \(programs) programs, some of which need not be noticed: \(reasons)")
+    } else {
+      let length = recording.operations.count
+      say("summary \(losses) losses, \(states) states, \(seconds) second losses, of \(length) operations")
+    }
     say("done")
-  }
-}
-
-/// Compares a store that has lost power with what was acknowledged before.
-private struct LossJudge {
-  let kind: LossKind
-  let directory: String
-  let acknowledged: Int
-
-  init(_ kind: LossKind, _ directory: String, _ acknowledged: Int) {
-    (self.kind, self.directory, self.acknowledged) = (kind, directory, acknowledged)
-  }
-
-  /// Opens the store, reads all of it, and writes to it.
-  func violations() async -> [String] {
-    do {
-      let engine = try await kind.open(directory)
-      var violations: [String] = []
-      do { violations = try await found(in: engine) } catch { violations = ["cannot be used: \(error)"] }
-      try await engine.close()
-      if kind == .backup, access(directory + "/backup.db", F_OK) == 0 {
-        let backup = try await SQLiteEngine.open(at: directory + "/backup.db")
-        if try await contents(of: backup) != kind.contents(kind.count) {
-          violations.append("the backup has other values")
-        }
-        violations += try await alarms(of: backup).map { "the backup: " + $0 }
-        try await backup.close()
-      }
-      return violations
-    } catch {
-      return ["cannot be opened or closed: \(error)"]
-    }
-  }
-
-  private func found(in engine: any StorageEngine) async throws -> [String] {
-    var violations: [String] = []
-    let contents = try await contents(of: engine)
-    let possible = kind.possible(acknowledged)
-    if !possible.contains(contents) {
-      violations.append("after \(acknowledged) acknowledged commits: \(difference(contents, possible[0]))")
-    }
-    violations += try await alarms(of: engine)
-    let probe = StoreKey("probe")
-    _ = try await engine.commit(WriteBatch([.put(probe, Data("x".utf8))]), from: StoreOrigin())
-    if try await engine.entry(probe)?.value != Data("x".utf8) { violations.append("a new value is not stored") }
-    return violations
-  }
-
-  private func contents(of engine: any StorageEngine) async throws -> [String: Data] {
-    var contents: [String: Data] = [:]
-    if kind == .migration {
-      let store = try TypedStore(engine: engine, schema: LossKind.schema(isNewest: true))
-      for number in 0..<8 {
-        let key = try StoreKey("n/\(number)")
-        contents[key.string] = Data("\(try await store.load([Int].self, for: key) ?? [])".utf8)
-      }
-      return contents
-    }
-    for entry in try await engine.withSnapshot({ try await $0.page(prefix: nil, after: nil, limit: 100) }) {
-      contents[entry.key.string] = entry.value
-    }
-    contents["probe"] = nil
-    return contents
-  }
-
-  private func difference(_ found: [String: Data], _ expected: [String: Data]) -> String {
-    let keys = Set(found.keys).union(expected.keys).filter { found[$0] != expected[$0] }.sorted()
-    let what = keys.map { "\($0.prefix(20)) has \(found[$0]?.count ?? -1) B, not \(expected[$0]?.count ?? -1)" }
-    return what.joined(separator: ", ")
-  }
-
-  /// What `verify` and `doctor` would say.
-  private func alarms(of engine: any StorageEngine) async throws -> [String] {
-    var alarms: [String] = []
-    let slots = engine.as(SlotEngine.self)
-    if let database = engine.as(SQLiteEngine.self) ?? slots?.journal {
-      let report = try await database.verify()
-      if !report.isWhole { alarms += report.problems + report.damaged.map { "\($0) is damaged" } }
-    }
-    guard let slots else { return alarms }
-    alarms += try await slots.problems()
-    let recovery = try await slots.recoveryReport()
-    if recovery.wasRebuilt || recovery.quarantined > 0 || !recovery.lost.isEmpty { alarms.append("\(recovery)") }
-    return alarms
   }
 }

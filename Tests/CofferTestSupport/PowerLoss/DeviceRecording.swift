@@ -28,6 +28,8 @@ package struct DeviceOperation: Sendable {
 package struct DeviceRecording: Sendable {
   package let start: DeviceState
   package var operations: [DeviceOperation]
+  /// The sync that a broken program lacks, or makes only when the operation with a number begins.
+  package var delay: (sync: Int, until: Int)?
 
   /// Reads the log of the recording library. Operations outside of the store's directory are left out.
   package init(_ log: String, from start: DeviceState) throws {
@@ -52,33 +54,40 @@ package struct DeviceRecording: Sendable {
     operations.prefix(end).count { $0.kind == .say && $0.text == line + "\n" }
   }
 
-  /// The positions of the syncs.
-  package var syncs: [Int] { operations.indices.filter { operations[$0].isSync } }
+  /// The syncs whose absence makes a broken program, and those that it makes only after it has renamed the file.
+  package var delays: [(sync: Int, until: Int)] {
+    let late = operations.indices.compactMap { rename -> (sync: Int, until: Int)? in
+      // Of two renames of a file, one after the other, the second one counts.
+      guard [.rename, .exchange].contains(operations[rename].kind),
+        !operations.dropFirst(rename + 1).prefix(1).contains(where: { $0.kind == .exchange })
+      else { return nil }
+      let sync = operations[..<rename].lastIndex { $0.isSync && $0.file == operations[rename].file }
+      return sync.map { ($0, rename + 1) }
+    }
+    return operations.indices.filter { operations[$0].isSync }.map { ($0, Int.max) } + late
+  }
 
-  /// Returns the recording of a program that lacks one sync.
-  package func omitting(_ index: Int) -> DeviceRecording {
+  /// Returns the recording of a program that makes a sync later or never.
+  package func delaying(_ delay: (sync: Int, until: Int)) -> DeviceRecording {
     var copy = self
-    copy.operations.remove(at: index)
+    copy.delay = delay
     return copy
   }
 
-  /// Returns the recordings of programs that sync a file only after they have renamed it.
-  package var withLateSyncs: [(rename: Int, recording: DeviceRecording)] {
-    operations.indices.compactMap { rename in
-      let operation = operations[rename]
-      guard operation.kind == .rename,
-        let sync = operations[..<rename].lastIndex(where: { $0.isSync && $0.file == operation.file })
-      else { return nil }
-      var copy = self
-      copy.operations.insert(copy.operations.remove(at: sync), at: rename)
-      return (rename, copy)
-    }
+  /// Returns the last path of a file below the directory.
+  package func path(of file: UInt64) -> String {
+    let last = operations.lastIndex { $0.file == file && [.create, .link, .rename, .exchange].contains($0.kind) }
+    return file == start.root ? "." : last.map(path) ?? "?"
   }
 
-  /// Returns the last name of a file.
-  package func name(of file: UInt64) -> String {
-    let last = operations.last { $0.file == file && ($0.kind == .create || $0.kind == .rename) }
-    return last.map { $0.kind == .rename ? $0.newName : $0.name } ?? "the directory"
+  /// Returns the path that an operation changes.
+  package func path(_ index: Int) -> String {
+    let operation = operations[index]
+    switch operation.kind {
+    case .create, .link, .unlink: return path(of: operation.directory) + "/" + operation.name
+    case .rename, .exchange: return path(of: operation.newDirectory) + "/" + operation.newName
+    default: return path(of: operation.file)
+    }
   }
 }
 

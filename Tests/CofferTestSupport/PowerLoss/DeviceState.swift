@@ -29,6 +29,21 @@ package struct DeviceState: Sendable {
     return found
   }
 
+  /// A hash of all names and files, by which states that were seen before are found.
+  package var fingerprint: Int {
+    var hasher = Hasher()
+    for (name, inode) in tree.sorted(by: { $0.key < $1.key }) {
+      hasher.combine(name)
+      hasher.combine(inode)
+      guard let file = files[inode] else { continue }
+      hasher.combine(file.modified.tv_sec)
+      hasher.combine(file.modified.tv_nsec)
+      hasher.combine(file.bytes.count)
+      file.bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+    return hasher.finalize()
+  }
+
   /// Reads the present files of a directory.
   package init(of directory: String) throws {
     self.init(root: UInt64(try Self.status(directory).st_ino))

@@ -18,6 +18,8 @@ package struct PowerLoss: Sendable, CustomStringConvertible {
   package let end: Int
   private let choice: Choice
   private let seed: UInt64
+  /// The operations one of which is kept or lost by the choices that concern one; empty for any.
+  private var pivots: [Int] = []
 
   package var description: String { "\(model), \(choice) of what was not synced, before operation \(end)" }
 
@@ -30,19 +32,55 @@ package struct PowerLoss: Sendable, CustomStringConvertible {
     choice = Choice.allCases.randomElement(using: &generator) ?? .all
   }
 
+  /// A moment at which operations may be lost that are durable unless a sync is missing or late.
+  package struct Exposure: Sendable {
+    fileprivate let model: Model
+    /// The number of operations that precede it.
+    package let end: Int
+    /// The numbers of the operations that may be lost.
+    package let operations: [Int]
+    /// Whether they can be lost only for a while, as far as the search goes.
+    package let isClosed: Bool
+
+    /// Returns the first moments after a sync that a broken program delays.
+    package static func all(of broken: DeviceRecording) -> [Exposure] {
+      guard let sync = broken.delay?.sync else { return [] }
+      var whole = broken
+      whole.delay = nil
+      return Model.allCases.flatMap { model in
+        var found: [Exposure] = []
+        let last = sync + 60
+        for end in (sync + 1)...min(broken.operations.count, last) {
+          let (durable, less) = (Durability(whole, before: end, model), Durability(broken, before: end, model))
+          let lost = (0..<end).filter { durable.strength[$0] > less.strength[$0] }
+          if lost.isEmpty { break }
+          found.append(Exposure(model: model, end: end, operations: lost, isClosed: end < last))
+        }
+        return found
+      }
+    }
+  }
+
+  /// Chooses a loss at a moment at which a broken program differs.
+  package init(_ exposure: Exposure, seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    (model, end, pivots, self.seed) = (exposure.model, exposure.end, exposure.operations, seed)
+    choice = Choice.allCases.dropFirst().randomElement(using: &generator) ?? .nothing
+  }
+
   /// Returns the state that the device has after the loss.
   package func state(of recording: DeviceRecording) -> DeviceState {
     var generator = SeededGenerator(seed: seed &+ 1)
     let operations = recording.operations[..<end]
-    let forced = Durability(operations, model, from: recording.start)
-    let free = operations.indices.filter { !forced.isKept($0) && !operations[$0].isSync && operations[$0].kind != .say }
+    let forced = Durability(recording, before: end, model)
+    let free = operations.indices.filter { !forced.isKept($0) }
     let journal =
       switch choice {
       case .all: end
       case .nothing: forced.journal
       default: Int.random(in: forced.journal...end, using: &generator)
       }
-    let pivot = free.randomElement(using: &generator) ?? 0
+    let pivot = (pivots.isEmpty ? free : pivots).randomElement(using: &generator) ?? 0
     var state = recording.start
     for index in operations.indices {
       let operation = operations[index]
@@ -78,23 +116,27 @@ package struct PowerLoss: Sendable, CustomStringConvertible {
 
 /// The operations that syncs have made durable.
 private struct Durability {
-  private let kept: Set<Int>
+  /// For each operation how much of it is durable: 2 if it is whole, 1 if only the name in one of two directories is.
+  let strength: [Int]
   private let names: [UInt64: Int]
   /// The number of operations whose names and sizes are durable under `ext4`.
   let journal: Int
   private let replacements: [UInt64: [Int]]
 
-  init(_ operations: ArraySlice<DeviceOperation>, _ model: PowerLoss.Model, from start: DeviceState) {
-    var kept: Set<Int> = []
+  init(_ recording: DeviceRecording, before end: Int, _ model: PowerLoss.Model) {
+    let operations = recording.operations[..<end]
     var (last, journal, changed) = ([UInt64: Int](), 0, [UInt64: Int]())
     var replacements: [UInt64: [Int]] = [:]
-    var sizes = start.files.mapValues(\.bytes.count)
+    var sizes = recording.start.files.mapValues(\.bytes.count)
+    func sync(_ operation: DeviceOperation, at index: Int) {
+      last[operation.file] = index
+      // A sync of the content alone writes the journal only if the size has changed.
+      if operation.offset == 0 || changed[operation.file, default: 0] >= journal { journal = index }
+    }
     for (index, operation) in zip(operations.indices, operations) {
+      if let delay = recording.delay, index == delay.until { sync(operations[delay.sync], at: index) }
       switch operation.kind {
-      case .sync:
-        last[operation.file] = index
-        // A sync of the content alone writes the journal only if the size has changed.
-        if operation.offset == 0 || changed[operation.file, default: 0] >= journal { journal = index }
+      case .sync: if index != recording.delay?.sync { sync(operation, at: index) }
       case .write where operation.offset + operation.bytes.count > sizes[operation.file, default: 0]:
         sizes[operation.file] = operation.offset + operation.bytes.count
         changed[operation.file] = index
@@ -106,20 +148,21 @@ private struct Durability {
       default: break
       }
     }
-    for (index, operation) in zip(operations.indices, operations) {
-      let isContent = operation.kind == .write || operation.kind == .truncate
-      switch model {
-      case _ where isContent: if last[operation.file, default: -1] > index { kept.insert(index) }
-      case .ext4: if index < journal { kept.insert(index) }
-      case .posix:
+    strength = zip(operations.indices, operations).map { index, operation in
+      switch operation.kind {
+      case .sync, .say: return 2
+      case .write, .truncate: return last[operation.file, default: -1] > index ? 2 : 0
+      case _ where model == .ext4: return index < journal ? 2 : 0
+      default:
         let directories = [operation.directory, operation.newDirectory].filter { $0 != 0 }
-        if directories.allSatisfy({ last[$0, default: -1] > index }) { kept.insert(index) }
+        let synced = directories.count { last[$0, default: -1] > index }
+        return synced == directories.count ? 2 : synced
       }
     }
-    (self.kept, names, self.journal, self.replacements) = (kept, last, journal, replacements)
+    (names, self.journal, self.replacements) = (last, journal, replacements)
   }
 
-  func isKept(_ index: Int) -> Bool { kept.contains(index) }
+  func isKept(_ index: Int) -> Bool { strength[index] == 2 }
 
   /// Whether the changes of the names in a directory are durable up to an operation.
   func isKept(name directory: UInt64, _ index: Int) -> Bool { names[directory, default: -1] > index }
@@ -200,11 +243,21 @@ extension DeviceState {
 extension DeviceState.File {
   fileprivate mutating func write(_ part: ArraySlice<UInt8>, at offset: Int) {
     if bytes.count < offset + part.count { resize(offset + part.count) }
-    bytes.replaceSubrange(offset..<(offset + part.count), with: part)
+    bytes.withUnsafeMutableBytes { all in
+      part.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: all[offset...]).copyMemory(from: $0) }
+    }
   }
 
   fileprivate mutating func resize(_ size: Int) {
     if size < bytes.count { bytes.removeLast(bytes.count - size) }
-    if size > bytes.count { bytes.append(contentsOf: repeatElement(0, count: size - bytes.count)) }
+    guard size > bytes.count else { return }
+    // Without calls for single bytes, which take most of the time of a replay in a debug build.
+    let old = bytes
+    bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+      let all = UnsafeMutableRawBufferPointer(buffer)
+      old.withUnsafeBytes { all.copyMemory(from: $0) }
+      if let rest = all.baseAddress?.advanced(by: old.count) { memset(rest, 0, size - old.count) }
+      count = size
+    }
   }
 }

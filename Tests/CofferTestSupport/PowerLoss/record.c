@@ -77,6 +77,13 @@ __attribute__((constructor)) static void begin(void) {
   if (getenv("COFFER_RECORD")) coffer_record_to(getenv("COFFER_RECORD"));
 }
 
+// Several processes may append to a record, one after the other.
+__attribute__((destructor)) static void end(void) {
+  pthread_mutex_lock(&turn);
+  for (int i = 0; i < 64; i++) record_file < 0 ? (void)0 : record_mapping(&mappings[i]);
+  pthread_mutex_unlock(&turn);
+}
+
 // ---- names
 
 struct place {

@@ -34,7 +34,8 @@ package struct Sweep {
   package init(_ kind: String, seed: UInt64 = Sweep.seed) { (self.kind, self.seed, command) = (kind, seed, "sweep") }
 
   /// A sweep of the states that losses of power leave (``PowerLoss``).
-  /// - Parameter isBroken: whether the syncs are left out one after the other, each of which should be noticed.
+  /// - Parameter isBroken: whether syncs are left out or made late instead, each of which should be noticed. A number
+  ///   is then a thousandth of the programs.
   package init(lossesOf kind: String, isBroken: Bool = false, seed: UInt64 = Sweep.seed) {
     (self.kind, self.seed, command) = (kind, seed, isBroken ? "loss-broken" : "loss")
   }
@@ -98,6 +99,7 @@ package struct Sweep {
     while let line = try helper.line(within: Self.deadline) {
       let words = line.split(separator: " ", maxSplits: 1).map(String.init)
       switch words.first {
+      case "ack": break
       case "at": next = words.last.flatMap { Int($0) } ?? next
       case "bad": outcome.failures.append(words.last ?? "")
       case "summary": outcome.summary.append(words.last ?? "")

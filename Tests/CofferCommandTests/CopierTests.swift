@@ -106,10 +106,10 @@ struct CopierTests {
     #expect(await counted.most.value == 8)
   }
 
-  @Test("Of values that could not be made durable, it is unknown whether they were copied")
-  func failingFlush() async throws {
+  @Test("Of values of a commit whose outcome is unknown, it is unknown whether they were copied")
+  func unknownOutcome() async throws {
     let from = try await store(["a": "1", "b": "2"])
-    let copier = Copier(from: from, to: FullEngine(base: try await store([:])), prefix: nil, isQuiet: true)
+    let copier = Copier(from: from, to: UncertainEngine(base: try await store([:])), prefix: nil, isQuiet: true)
     await #expect(throws: StorageError.self) { try await copier.run() }
     let tally = await copier.partial
     #expect(tally.copied == 0 && tally.copiedBytes == 0 && tally.unknown == 2 && tally.through == nil)
@@ -156,13 +156,16 @@ private final class CountingEngine: EngineDecorator {
   }
 }
 
-/// An engine whose commits cannot be made durable.
-private final class FullEngine: EngineDecorator {
+/// An engine whose commits have an unknown outcome, and which accepts durable ones only.
+private final class UncertainEngine: EngineDecorator {
   let base: any StorageEngine
 
   init(base: any StorageEngine) { self.base = base }
 
-  func flush() async throws { throw StorageError(.diskFull, "Full.") }
+  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+    #expect(batch.durability == .full)
+    throw StorageError(.outcomeUnknown, "The connection was lost.")
+  }
 }
 
 /// A memory engine with a damaged value, one that may not be read, and one that it refuses to store.

@@ -19,9 +19,8 @@ struct LossJudge {
   /// The values that may be found.
   var possible: [[String: Data]]
 
-  init(_ kind: LossKind, _ directory: String, _ acknowledged: Int) {
-    (self.kind, self.directory, self.acknowledged) = (kind, directory, acknowledged)
-    possible = kind.possible(acknowledged)
+  init(_ kind: LossKind, _ directory: String, _ acknowledged: Int, possible: [[String: Data]]) {
+    (self.kind, self.directory, self.acknowledged, self.possible) = (kind, directory, acknowledged, possible)
   }
 
   /// Opens the store, reads all of it, and writes to it.

@@ -16,6 +16,8 @@ final class LossReplay {
   private var (losses, states, seconds, programs) = (0, 0, 0, 0)
   /// The states that were examined, with the number of acknowledged steps.
   private var known: Set<[Int]> = []
+  /// The values that may be found after a number of acknowledged steps.
+  private var possible: [Int: [[String: Data]]] = [:]
   /// The numbers of programs whose defect need not be noticed, by their reasons.
   private var needless: [String: Int] = [:]
   private var work: String { root + "/work" }
@@ -62,9 +64,14 @@ final class LossReplay {
     if number % 4 == 0 {
       try await loseTwice(state, acknowledged, "\(number) \(loss)", seed: generator.next())
     } else if isNew {
-      let judge = LossJudge(kind, work, acknowledged)
-      report(try await examine(state, judge).violations, "\(number) \(loss)")
+      report(try await examine(state, judge(acknowledged)).violations, "\(number) \(loss)")
     }
+  }
+
+  private func judge(_ acknowledged: Int) -> LossJudge {
+    let values = possible[acknowledged] ?? kind.possible(acknowledged)
+    possible[acknowledged] = values
+    return LossJudge(kind, work, acknowledged, possible: values)
   }
 
   private func report(_ violations: [String], _ what: String) {
@@ -87,7 +94,7 @@ final class LossReplay {
     try pool.restore(state, to: work)
     let (before, log) = (try DeviceState(of: work), root + "/recovery")
     try record(to: log)
-    var judge = LossJudge(kind, work, acknowledged)
+    var judge = judge(acknowledged)
     let verdict = await judge.verdict()
     try await waitUntilClosed(work)
     try record(to: nil)
@@ -137,7 +144,7 @@ final class LossReplay {
       let state = loss.state(of: program)
       let acknowledged = program.count("ack", before: loss.end)
       guard known.insert([state.fingerprint, acknowledged]).inserted else { continue }
-      let verdict = try await examine(state, LossJudge(kind, work, acknowledged))
+      let verdict = try await examine(state, judge(acknowledged))
       if !verdict.violations.isEmpty { return true }
     }
     return false

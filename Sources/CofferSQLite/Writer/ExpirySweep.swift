@@ -97,12 +97,13 @@ extension Writer {
       if !expired.values.isEmpty {
         let batch = PreparedBatch(
           WriteBatch(sweeping: expired.values), origin: StoreOrigin(), at: committer.clock.now(), isSweep: true)
-        let revision = try committer.commit([batch], durability: .relaxed)[0].get()
+        // Not relaxed: after a power loss, the store would report a lost commit that nobody has made.
+        let revision = try committer.commit([batch], durability: .full)[0].get()
         raise(revision)
         commit = batch.commit(at: revision)
         if let start, let commit {
           let facts = StoreEvent.Commit(
-            commit, batch.operations, .relaxed, since: start, groupSize: 1, isSweep: true)
+            commit, batch.operations, .full, since: start, groupSize: 1, isSweep: true)
           configuration.events?.tellLater(file.description, .committed(facts))
         }
       }

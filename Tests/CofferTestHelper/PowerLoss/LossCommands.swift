@@ -48,6 +48,7 @@ private struct LossScript {
       let engine = try await EncryptedEngine.open(kind.base.open(directory).engine, key: LossKind.key)
       try await finish(engine.rotate(), engine)
     case .rekey: try await exchangeKey()
+    case .expiry: try await expire()
     case .backup:
       let engine = try await SQLiteEngine.open(at: directory + "/store.db")
       try await engine.backup(to: directory + (kind.copy ?? ""))
@@ -94,6 +95,18 @@ private struct LossScript {
 
   private func finish(_ rotation: KeyRotation, _ engine: EncryptedEngine) async throws {
     guard try await rotation.result().isComplete else { throw Usage() }
+    say("ack")
+    try await engine.close()
+  }
+
+  /// Commits a value that has expired, which is removed by a commit of its own.
+  private func expire() async throws {
+    let engine = try await kind.open(directory)
+    let attributes = ValueAttributes(expires: Date(timeIntervalSince1970: 1))
+    let brief = WriteBatch([.put("brief", Data("x".utf8), attributes)])
+    let commit = try await engine.commit(brief, from: StoreOrigin())
+    for _ in 0..<2_000 where engine.latestRevision == commit.revision { try await Task.sleep(for: .milliseconds(5)) }
+    guard engine.latestRevision > commit.revision else { throw TestFailure("the value has not been removed") }
     say("ack")
     try await engine.close()
   }

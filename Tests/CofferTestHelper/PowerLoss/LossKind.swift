@@ -8,7 +8,7 @@ enum LossKind: String {
   case sqlite, files, preferences, sealed
   case encryptedSQLite = "encrypted-sqlite"
   case encryptedFiles = "encrypted-files"
-  case migration, encrypt, rotate, rekey, backup, restore
+  case migration, encrypt, rotate, rekey, backup, restore, expiry
   case commandSet = "coffer-set"
   case commandCopy = "coffer-cp"
   case commandEncrypt = "coffer-encrypt"
@@ -77,7 +77,7 @@ enum LossKind: String {
   /// Whether power is lost in a command that begins after all steps.
   var hasCommand: Bool {
     switch self {
-    case .migration, .encrypt, .rotate, .rekey, .backup, .restore: true
+    case .migration, .encrypt, .rotate, .rekey, .backup, .restore, .expiry: true
     default: isOfCommands && self != .commandSet
     }
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite(.blocking, .serialized, .enabled(if: RecordingLibrary.path != nil, "no C compiler")) struct PowerLossTests {
   private static let kinds = [
     "sqlite", "files", "preferences", "sealed", "encrypted-sqlite", "encrypted-files", "migration", "encrypt", "rotate",
-    "rekey", "backup", "restore", "coffer-set", "coffer-cp", "coffer-encrypt", "coffer-restore",
+    "rekey", "backup", "restore", "expiry", "coffer-set", "coffer-cp", "coffer-encrypt", "coffer-restore",
   ]
 
   private let workers = isProving ? min(8, ProcessInfo.processInfo.activeProcessorCount) : 1

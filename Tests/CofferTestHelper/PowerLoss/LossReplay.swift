@@ -13,7 +13,7 @@ final class LossReplay {
   private let inodes: Set<UInt64>
   /// The number of the operation after which power is lost at the earliest.
   private let first: Int
-  private var (losses, states, seconds, programs) = (0, 0, 0, 0)
+  private var (losses, states, seconds, programs, noticed) = (0, 0, 0, 0, 0)
   /// The states that were examined, with the number of acknowledged steps.
   private var known: Set<[Int]> = []
   /// The values that may be found after a number of acknowledged steps.
@@ -126,9 +126,11 @@ final class LossReplay {
       let exposures = PowerLoss.Exposure.all(of: program)
       programs += 1
       if exposures.isEmpty { needless["Other syncs cover it.", default: 0] += 1 }
-      if let reasons = NeedlessSync.reasons(for: delay, exposures, in: recording) {
+      if let reasons = NeedlessSync.reasons(for: program, exposures) {
         for reason in reasons { needless[reason, default: 0] += 1 }
-      } else if try await !notices(program, exposures) {
+      } else if try await notices(program, exposures) {
+        noticed += 1
+      } else {
         let name = "\(delay.until == .max ? "no" : "late") sync of \(recording.path(delay.sync)), \(delay.sync)"
         let lost = Set(exposures.flatMap(\.operations).map { "\(recording.operations[$0].kind) \(recording.path($0))" })
         say("bad \(number) \(name), is not noticed, though it may lose \(lost.sorted().joined(separator: ", "))")
@@ -159,7 +161,7 @@ final class LossReplay {
   func end() {
     if programs > 0 {
       let reasons = needless.sorted { $0.key < $1.key }.map { "\($0.value) x \($0.key)" }.joined(separator: " ")
-      say("summary \(programs) programs, some of which need not be noticed: \(reasons)")
+      say("summary \(programs) programs, \(noticed) noticed; why others need not be: \(reasons)")
     } else {
       let length = recording.operations.count
       say("summary \(losses) losses, \(states) states, \(seconds) second losses, of \(length) operations")

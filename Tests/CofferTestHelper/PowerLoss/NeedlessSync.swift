@@ -46,17 +46,19 @@ struct NeedlessSync {
 
   /// Returns the reason for each change that may be lost; `nil` if there is one that a replay must notice.
   static func reasons(
-    for delay: (sync: Int, until: Int), _ exposures: [PowerLoss.Exposure], in recording: DeviceRecording
+    for program: DeviceRecording, _ exposures: [PowerLoss.Exposure]
   ) -> Set<String>? {
-    let count = recording.count("ack", before: delay.sync)
-    let isCovered = exposures.allSatisfy { $0.isClosed && recording.count("ack", before: $0.end) == count }
-    let next = recording.operations[delay.sync...].firstIndex { !$0.isSync && $0.kind != .create }
-    let isCheckpoint = next.map(recording.path)?.hasSuffix(".db") == true
+    guard let delay = program.delay else { return nil }
+    let count = program.count("ack", before: delay.sync)
+    let acknowledgement = program.operations[delay.sync...].firstIndex { $0.kind == .say && $0.text == "ack\n" }
+    let isCovered = acknowledgement.map { PowerLoss.Exposure.isNone(of: program, before: $0 + 1) } ?? true
+    let next = program.operations[delay.sync...].firstIndex { !$0.isSync && $0.kind != .create }
+    let isCheckpoint = next.map(program.path)?.hasSuffix(".db") == true
     let stage = (count == 0 ? " first" : "") + (isCheckpoint ? " checkpoint" : "")
     var reasons: Set<String> = []
     for index in Set(exposures.flatMap(\.operations)) {
-      let operation = recording.operations[index]
-      let change = "\(recording.path(delay.sync))\(stage):\(kind(operation)) \(recording.path(index))"
+      let operation = program.operations[index]
+      let change = "\(program.path(delay.sync))\(stage):\(kind(operation)) \(program.path(index))"
       let row = table.first { row in
         (isCovered || !row.isCovered) && (delay.until != .max || !row.isLate)
           && change.range(of: row.change, options: .regularExpression) != nil

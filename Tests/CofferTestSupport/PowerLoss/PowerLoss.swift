@@ -35,29 +35,34 @@ package struct PowerLoss: Sendable, CustomStringConvertible {
   /// A moment at which operations may be lost that are durable unless a sync is missing or late.
   package struct Exposure: Sendable {
     fileprivate let model: Model
-    /// The number of operations that precede it.
-    package let end: Int
+    fileprivate let end: Int
     /// The numbers of the operations that may be lost.
     package let operations: [Int]
-    /// Whether they can be lost only for a while, as far as the search goes.
-    package let isClosed: Bool
 
     /// Returns the first moments after a sync that a broken program delays.
     package static func all(of broken: DeviceRecording) -> [Exposure] {
       guard let sync = broken.delay?.sync else { return [] }
-      var whole = broken
-      whole.delay = nil
       return Model.allCases.flatMap { model in
         var found: [Exposure] = []
-        let last = sync + 60
-        for end in (sync + 1)...min(broken.operations.count, last) {
-          let (durable, less) = (Durability(whole, before: end, model), Durability(broken, before: end, model))
-          let lost = (0..<end).filter { durable.strength[$0] > less.strength[$0] }
+        for end in (sync + 1)...min(broken.operations.count, sync + 60) {
+          let lost = lost(by: broken, before: end, model)
           if lost.isEmpty { break }
-          found.append(Exposure(model: model, end: end, operations: lost, isClosed: end < last))
+          found.append(Exposure(model: model, end: end, operations: lost))
         }
         return found
       }
+    }
+
+    /// Whether no operation that precedes a moment may be lost because a broken program delays a sync.
+    package static func isNone(of broken: DeviceRecording, before end: Int) -> Bool {
+      Model.allCases.allSatisfy { lost(by: broken, before: end, $0).isEmpty }
+    }
+
+    private static func lost(by broken: DeviceRecording, before end: Int, _ model: Model) -> [Int] {
+      var whole = broken
+      whole.delay = nil
+      let (durable, less) = (Durability(whole, before: end, model), Durability(broken, before: end, model))
+      return (0..<end).filter { durable.strength[$0] > less.strength[$0] }
     }
   }
 

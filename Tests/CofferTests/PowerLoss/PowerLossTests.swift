@@ -21,7 +21,8 @@ import Testing
 
   /// A program without a sync, or with a late one, loses something, unless the table of `NeedlessSync` says why not.
   @Test(arguments: isProving ? kinds : ["sqlite", "files"]) func missingSyncsAreNoticed(_ kind: String) throws {
-    let outcome = try Sweep(lossesOf: kind, isBroken: true).run(isProving ? 1_000 : 100, workers: workers)
+    let outcome = try Sweep(lossesOf: kind, isBroken: true).run(isProving ? 1_000 : 300, workers: workers)
     #expect(outcome.failures.isEmpty, "\(outcome)")
+    #expect(outcome.summary.contains { !$0.contains(" 0 noticed") })
   }
 }

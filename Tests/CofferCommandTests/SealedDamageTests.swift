@@ -33,7 +33,7 @@ struct SealedDamageTests {
       """
     for (script, expected) in [
       ("flip s 60", "The file cannot be read. The sealed store is damaged: its header"),
-      ("flip s 150; cp s s.coffer/copy; cp good s", "The copy cannot be read. The sealed store is damaged: its values"),
+      ("flip s 190; cp s s.coffer/copy; cp good s", "The copy cannot be read. The sealed store is damaged: its values"),
       (
         "printf x > s.coffer/retained/00000000000000010000000000000001",
         "retained/00000000000000010000000000000001 is damaged"

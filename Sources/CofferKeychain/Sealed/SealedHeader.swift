@@ -13,6 +13,7 @@ package struct SealedHeader: Hashable, Sendable {
   private static let scryptID: UInt8 = 1
   private static let saltSize = 16
   private static let idSize = 16
+  private static let checkSize = KeyID.count
   private static let wrappedSize = AEAD.keyCount + AEAD.overhead
   private static let checksumSize = 32
 
@@ -25,7 +26,7 @@ package struct SealedHeader: Hashable, Sendable {
   package static func size(_ version: UInt8) -> Int { version == 1 ? 96 : plainSize(2) + wrappedSize + checksumSize }
 
   /// Returns the size in bytes of the part that is authenticated together with the data key.
-  private static func plainSize(_ version: UInt8) -> Int { version == 1 ? 36 : 52 }
+  private static func plainSize(_ version: UInt8) -> Int { version == 1 ? 36 : 52 + checkSize }
 
   package var size: Int { bytes.count }
   private var salt: Data { Data(bytes.dropFirst(20).prefix(Self.saltSize)) }
@@ -34,6 +35,9 @@ package struct SealedHeader: Hashable, Sendable {
 
   /// The random id of the store, the same in all its files; `nil` in format 1.
   var storeID: Data? { version == 1 ? nil : Data(bytes.dropFirst(36).prefix(Self.idSize)) }
+
+  /// The id of the key that seals the data key, which no other passphrase has; `nil` in format 1.
+  private var check: Data? { version == 1 ? nil : Data(bytes.dropFirst(52).prefix(Self.checkSize)) }
 
   /// Reads the header of a file.
   /// - Throws: `damaged`, also if the checksum shows that only the first nine bytes changed; otherwise `notAStore` or
@@ -96,7 +100,7 @@ package struct SealedHeader: Hashable, Sendable {
     var plain = Self.magic + Data([Self.newest, Self.scryptID, UInt8(cost.logN), 0])
     plain.append(integer: UInt32(cost.r))
     plain.append(integer: UInt32(cost.p))
-    plain += salt + storeID
+    plain += salt + storeID + (try DataKey(wrapping).id.bytes)
     let cipher = try AEAD(.aes256GCM, key: wrapping)
     let wrapped = try key.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
     self.cost = cost
@@ -121,9 +125,11 @@ package struct SealedHeader: Hashable, Sendable {
   }
 
   /// Decrypts the data key. Takes the time and the memory that the cost demands.
-  /// - Throws: `wrongPassphrase`; `unsupported` for a cost beyond the limits.
+  /// - Throws: `wrongPassphrase`; `damaged` if the header was forged; `unsupported` for a cost beyond the limits.
   func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> Opened {
     let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AEAD.keyCount, limits: limits)
+    // The cipher does not commit to its key: a forged data key could open with two passphrases.
+    if let check, try DataKey(wrapping).id.bytes != check { throw Self.wrongPassphrase }
     do {
       let key = try AEAD(.aes256GCM, key: wrapping).openSecret(wrapped, authenticating: plain)
       guard storeID == nil else { return Opened(key: key, newest: self) }
@@ -131,10 +137,14 @@ package struct SealedHeader: Hashable, Sendable {
       return Opened(
         key: key, newest: try SealedHeader(sealing: key, of: id, under: wrapping, salt: salt, cost: cost))
     } catch is AuthenticationFailure {
-      throw StorageError(
-        .wrongPassphrase, "The passphrase does not open the store.",
-        advice: "Try again with the right one. Nothing was read or changed.")
+      throw check == nil ? Self.wrongPassphrase : Self.damaged
     }
+  }
+
+  private static var wrongPassphrase: StorageError {
+    StorageError(
+      .wrongPassphrase, "The passphrase does not open the store.",
+      advice: "Try again with the right one. Nothing was read or changed.")
   }
 
   /// Derives the id of a store of format 1 from its data key, so that every handle uses the same one.

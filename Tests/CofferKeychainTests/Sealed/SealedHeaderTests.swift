@@ -115,6 +115,20 @@ import Testing
     #expect(asked.withLock { $0 } == 0)
   }
 
+  @Test("The key of the passphrase is compared with its id before anything is decrypted")
+  func committed() throws {
+    let whole = try SealedProbe.file("correct horse", values: 1)
+    func forged(_ position: Int) -> Data {
+      var header = whole.prefix(size - 32)
+      header[position] ^= 1
+      return header + sha256(header) + whole.dropFirst(size)
+    }
+    // The id begins at 52, the data key at 84: a forged data key is no mistyped passphrase.
+    #expect(code { try SealedProbe.open(forged(52), "correct horse") } == .wrongPassphrase)
+    #expect(code { try SealedProbe.open(forged(84), "correct horse") } == .damaged)
+    #expect(code { try SealedProbe.open(forged(84), "battery staple") } == .wrongPassphrase)
+  }
+
   @Test("A cost within larger limits is accepted")
   func allowedCosts() async throws {
     let (fixture, whole) = try await filled()

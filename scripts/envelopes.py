@@ -130,13 +130,12 @@ def key_ring():
     root = hmac.new(hmac.new(salt, material, hashlib.sha256).digest(), b"coffer root key\x01", hashlib.sha256).digest()
     created = (1_800_000_000_000).to_bytes(8, "big")
     body = bytes([1, 0, 0, 0]) + bytes(range(96, 128)) + (1).to_bytes(4, "big")
-    body += bytes([1]) + created + bytes(8) + bytes(8) + key
+    body += bytes([1]) + created + bytes(8) + bytes(8) + key + label
     header = b"COFFRING" + bytes([1, 1, 0, 0]) + bytes(8) + salt + key_id(root) + bytes(range(128, 144))
     header += (1).to_bytes(8, "big") + (len(body) + 28).to_bytes(4, "big")
     assert len(header) == 112
     nonce = hashlib.sha256(b"nonce").digest()[:12]
-    sealing = derived_key(root, b"key ring" + label)
-    record = header + nonce + AESGCM(sealing).encrypt(nonce, body, header + label)
+    record = header + nonce + AESGCM(derived_key(root, b"key ring")).encrypt(nonce, body, header)
     record += hashlib.sha256(record).digest()
     (KEY_RINGS / "format-1-labelled.keyring").write_bytes(record)
 

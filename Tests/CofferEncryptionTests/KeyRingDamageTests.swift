@@ -46,7 +46,8 @@ import Testing
   /// other one. A bit of the page's structure can be damage of both; it is never a wrong key, another ring or none.
   @Test func aDamagedDatabaseIsNoticed() async throws {
     let folder = try TemporaryDirectory()
-    let (store, spare) = (folder.path("store.db"), folder.path("spare.db"))
+    let (store, spare) = (folder.path("store.db"), folder.path("spare/store.db"))
+    try FileManager.default.createDirectory(atPath: folder.path("spare"), withIntermediateDirectories: false)
     let engine = try await SQLiteEngine.open(at: store)
     let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
     let record = try #require(try await engine.record(KeyRingStore.record)?.content)

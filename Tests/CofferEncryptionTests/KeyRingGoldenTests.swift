@@ -50,8 +50,8 @@ import Testing
     let record = try Data(contentsOf: sample.file)
     let header = try KeyRingHeader(of: record)
     let root = try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), header.derivation)
-    let ring = try KeyRing.open(record, root: root, label: sample.label)
-    #expect(throws: StorageError.self) { try KeyRing.open(record, root: root, label: sample.label + "x") }
+    let ring = try KeyRing.open(record, root: root)
+    #expect(ring.label == sample.label)
     #expect(ring.coverage == sample.coverage && header.coverage == sample.coverage)
     #expect(ring.tracksValues == sample.tracksValues)
     #expect(ring.settings == sample.settings && ring.phase == sample.phase && ring.generation == 1)

@@ -30,8 +30,8 @@ public struct EncryptionOptions: Sendable {
   /// (`EncryptionConfiguration.label`). So no store of the application can be put in place of another one.
   ///
   /// By default, and where it returns `nil`, the label is the kind of the store and the last part of its address:
-  /// `sqlite:shop.db`. A store of the same name in another directory, and one that was created without a label, as by
-  /// `coffer`, opens as well; with a label of its own neither does. A store that is to be renamed needs one, too.
+  /// `sqlite:shop.db`. So a store of the same name in another directory opens as well; with a label of its own it does
+  /// not. A store that is to be renamed needs one, too.
   public var label: (@Sendable (_ store: String) -> String?)?
   /// Returns how the store with a location, such as `sqlite:/var/lib/shop.db`, notices that an older copy of it was put
   /// back; `nil`, the default, if none does. A store without encrypted values asks its anchor when it is opened, and is
@@ -99,8 +99,7 @@ public struct EncryptionOptions: Sendable {
   private func configuration(_ settings: EncryptionSettings, of engine: any StorageEngine) -> EncryptionConfiguration {
     var configuration = EncryptionConfiguration(settings: settings)
     configuration.algorithm = algorithm
-    let own = label?(engine.description)
-    configuration.setLabels(own.map { [$0] } ?? [standardLabel(of: engine.description), ""])
+    configuration.label = label?(engine.description)
     configuration.freshness = freshness?(engine.description)
     configuration.automaticRotation = automaticRotation
     return configuration

@@ -123,7 +123,7 @@ enum Option: String, ProgramOption {
     case .html: "also write the report as an HTML page"
     case .readOnly: "change nothing in the store, not even by recovery"
     case .ignoreForeign: "use files and preferences of other programs as is"
-    case .label: "the label that the encrypted store was given"
+    case .label: "the label of the store, by default KIND:NAME"
     case .toLabel: "the new label, or that of TO: as --label"
     case .keyFile: "read the key of an encrypted store from PATH"
     case .keyDescriptor: "read that key from an open descriptor"

@@ -91,12 +91,13 @@ extension Table {
     aliases: ["reencrypt", "renew", "roll"])
 
   static let rekey = command(
-    "change the key or passphrase that opens a store", newKey: Option.ofSecondKey,
+    "change the key, passphrase or label that opens a store", newKey: Option.ofSecondKey,
     details: [
       """
       The --to-... options name the new key, the others the present one. Without a
       --to-... option, a new passphrase is asked for twice. No value is rewritten,
-      and programs that have the store open must reopen it.
+      and programs that have the store open must reopen it. --to-label alone changes
+      the label, as after the store was renamed, and keeps the key.
       """,
       """
       Earlier copies and backups of the store still open with the old key. So does

@@ -14,15 +14,20 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
       try await base.refuseLostRing()
       throw isNotEncrypted(base.description)
     }
-    let store = try KeyRingStore(base, labels: sources.labels(of: base.description))
+    let store = try KeyRingStore(base, label: sources.label)
     let open = try await store.open(
       with: sources.source(for: ring, of: base.description), settings: EncryptionSettings(), ifMissing: .refuse)
     // A ring that somebody has put back must not be given the new key.
     guard open.ring.phase == .complete else {
       throw StorageError.isUnfinished(open.ring.phase, location: base.description)
     }
-    let source = try new.source(for: nil, of: base.description)
-    let changed = try await store.reseal(open, with: source, label: new.label)
+    let (changed, source): (OpenKeyRing, RootKeySource?)
+    if let label = new.label, !new.areNamed {
+      (changed, source) = (try await store.update(open) { $0.label = label }, nil)
+    } else {
+      let other = try new.source(for: nil, of: base.description)
+      (changed, source) = (try await store.reseal(open, with: other, label: new.label), other)
+    }
     // Free pages and the log have the ring under the old key.
     let isScrubbed = (try? await base.scrubFiles(upTo: EncryptedEngine.scrubbedSize)) ?? false
     let isPassphrase = try await StoredKeyRingFacts(base)?.needsPassphrase == true
@@ -30,9 +35,10 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
       try print(
         .object([
           ("store", .text(base.description)), ("key", .text(isPassphrase ? "passphrase" : "material")),
-          ("generation", .number(changed.ring.generation)), ("scrubbed", .flag(isScrubbed)),
+          ("label", .text(changed.ring.label)), ("generation", .number(changed.ring.generation)),
+          ("scrubbed", .flag(isScrubbed)),
         ]))
-    } else {
+    } else if let source {
       let key = isPassphrase ? "the new passphrase" : source.description
       try? Output.error.note(
         "The store is opened with \(key) from now on. Earlier copies and backups still open with the old one; if it "
@@ -41,6 +47,10 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
             ? ""
             : " The files may still hold the key ring under it: run 'coffer rotate --scrub' with the same store and "
               + "the new key."))
+    } else {
+      try? Output.error.note(
+        "The store has the label '\(changed.ring.label.oneLine())' from now on, and the same key. Backups keep the old one."
+      )
     }
     return .ok
   }

@@ -20,7 +20,9 @@ enum RestoredForm: Sendable {
   var sentence: String {
     switch self {
     case .encrypted(true): " The store is encrypted, and opens with the given key."
-    case .encrypted(false): " The store is encrypted, and opens with the key that it had at the time of the backup."
+    case .encrypted(false):
+      " The store is encrypted, and opens with the key that it had at the time of the backup; if it had another name "
+        + "then, with its label of that time (--label)."
     case .unchanged: ""
     case .decrypted: " The store is in plain."
     case .unknownBefore: " The store is in plain; whether it was encrypted before is not known."
@@ -46,7 +48,7 @@ func restoredForm(
     return .unchanged  // The restoration reports it.
   }
   if hasRing {
-    if sources.areNamed { try await sources.checkKey(ofStoreAt: .sqlite(path: backup)) }
+    if sources.areNamed { try await sources.checkKey(ofBackup: backup, for: location) }
     return .encrypted(isChecked: sources.areNamed)
   }
   guard !sources.areNamed else { throw protectsNothing("The backup", "restored", location) }
@@ -73,12 +75,15 @@ func protectsNothing(_ what: String, _ done: String, _ location: StoreLocation) 
 }
 
 extension KeySources {
-  /// Checks that the given key opens the key ring of a store, in which nothing is changed.
-  /// - Throws: `wrongPassphrase`; the other errors of the key ring and of the source.
-  fileprivate func checkKey(ofStoreAt location: StoreLocation) async throws {
-    let base = try await openStoredForm(of: location, passphrases, creating: false, access: .readOnly)
+  /// Checks that the given key opens a backup, and will open it at its location. Changes nothing.
+  /// - Throws: `wrongPassphrase`; `wrongLabel` for the backup of another store; the errors of the source.
+  fileprivate func checkKey(ofBackup path: String, for location: StoreLocation) async throws {
+    let label = standardLabel(of: location.unencrypted.standardized.description)
+    let base = try await openStoredForm(of: .sqlite(path: path), passphrases, creating: false, access: .readOnly)
     try await closing(base) { engine in
-      if let stored = try await StoredKeyRingFacts(engine) { _ = try await openRing(stored, of: engine) }
+      if let stored = try await StoredKeyRingFacts(engine) {
+        _ = try await openRing(stored, of: engine, label: label)
+      }
     }
   }
 }

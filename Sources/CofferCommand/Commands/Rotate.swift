@@ -11,7 +11,7 @@ func encryptStore(_ invocation: Invocation) async throws -> ExitStatus {
     let ring = try await StoredKeyRingFacts(base)
     let source = try sources.source(for: ring, of: base.description)
     var configuration = EncryptionConfiguration(settings: settings ?? EncryptionSettings())
-    configuration.setLabels(sources.labels(of: base.description))
+    configuration.label = sources.label
     configuration.freshness = try anchor?.settings(mayCreate: true, of: base.description)
     let accepts = anchor?.acceptsRollback == true
     guard ring == nil || !accepts else { throw isAcceptedByVerify(base.description) }

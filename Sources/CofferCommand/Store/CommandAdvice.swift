@@ -3,7 +3,10 @@ import Coffer
 extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.
   private static let commands: [(swift: String, command: String)] = [
-    ("(EncryptionConfiguration.label)", "(--label TEXT; a router's is SCHEME:NAME by default, such as sqlite:app.db)"),
+    (
+      "(EncryptionConfiguration.label)",
+      "(--label LABEL; for good, with its key: coffer rekey STORE --label LABEL --to-label NEW)"
+    ),
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
     ("with EncryptedEngine.decrypt", "with 'coffer decrypt STORE'"),
     (

@@ -101,7 +101,7 @@ struct EncryptedOpening {
     let reader = try newKey ?? RootKeyReader(sources.source(for: ring, of: base.description))
     var configuration = EncryptionConfiguration(settings: settings)
     configuration.acceptsDeclared = true
-    configuration.setLabels(sources.labels(of: base.description))
+    configuration.label = sources.label
     configuration.acceptsUnfinished = acceptingUnfinished
     configuration.freshness = try anchor?.settings(mayCreate: missing == .create, of: base.description)
     do {

@@ -28,7 +28,7 @@ struct KeySources: Sendable {
   }
 
   private(set) var passphrases: Passphrases
-  /// The label that an option states.
+  /// The label that an option states; `nil` for the one that a store has by default.
   var label: String?
 
   /// Lets the store be opened to be taken over in its own directory.
@@ -72,11 +72,6 @@ struct KeySources: Sendable {
       material = try invocation.options[options.keyItem].map { try .item($0, options.keyItem, invocation.command) }
     }
   }
-
-  /// Returns the labels under which a store may open; a new one receives the first.
-  ///
-  /// Without the option, these are none, and the one that a router gives to the store by default.
-  func labels(of store: String) -> [String] { label.map { [$0] } ?? ["", standardLabel(of: store)] }
 
   /// Whether an option names a source.
   var areNamed: Bool { material != nil || passphrases.areNamed }
@@ -156,13 +151,16 @@ struct KeySources: Sendable {
   }
 
   /// Opens the key ring of a store without repairing it, and so checks the key.
-  /// - Parameter source: the source of the key; by default the one that the key ring needs.
+  /// - Parameters:
+  ///   - source: the source of the key; by default the one that the key ring needs.
+  ///   - label: the label of the store if no option states one; by default that of its location.
   /// - Throws: `wrongPassphrase`; the other errors of the key ring and of the source.
   func openRing(
-    _ stored: StoredKeyRingFacts, of engine: any StorageEngine, with source: RootKeySource? = nil
+    _ stored: StoredKeyRingFacts, of engine: any StorageEngine, with source: RootKeySource? = nil,
+    label other: String? = nil
   ) async throws -> KeyRing {
     let source = try source ?? self.source(for: stored, of: engine.description)
-    return try await KeyRingStore(ReadOnlyEngine(engine), labels: labels(of: engine.description)).open(
+    return try await KeyRingStore(ReadOnlyEngine(engine), label: label ?? other).open(
       with: source, settings: EncryptionSettings(), ifMissing: .refuse
     ).ring
   }

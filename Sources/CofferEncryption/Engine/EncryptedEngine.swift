@@ -141,8 +141,7 @@ public final class EncryptedEngine: EngineDecorator {
     // Read before the store, which only grows newer.
     let anchored = try await reader?.bytes()
     if let reader, let anchored, !accepts { try await FreshnessGuard.requireRing(base, anchored, reader) }
-    let labels = [configuration.label] + configuration.otherLabels
-    let (store, position) = (try KeyRingStore(base, labels: labels), base.latestPosition)
+    let (store, position) = (try KeyRingStore(base, label: configuration.label), base.latestPosition)
     var open = try await ring(store)
     if let change {
       if let reader, !accepts {

@@ -18,14 +18,14 @@ public struct EncryptionConfiguration: Sendable {
   /// How the store notices that an older copy of it was put back; `nil`, the default, if it does not.
   public var freshness: FreshnessSettings?
 
-  /// The label of the store, to which its key ring is bound; empty by default.
+  /// The label of the store, to which its key ring is bound, at most 1,024 bytes. By default (`nil`), it is the kind of
+  /// the store and the last part of its address: `sqlite:shop.db`.
   ///
-  /// A store does not open under another label (`wrongLabel`). So of several stores with one root key none can be put
-  /// in place of another, if each has a label of its own: a name that it keeps wherever it is, such as `journal`. A
-  /// backup has the label of its store. The label is not stored: to open the store, it has to be known.
-  public var label = ""
-  /// Further labels under which a store opens that has them.
-  package var otherLabels: [String] = []
+  /// A store does not open under another label (`wrongLabel`), so that of several stores with one root key none can be
+  /// put in place of another. A store that is to be renamed, and stores of one name in several directories, need labels
+  /// of their own: a name that each keeps wherever it is, such as `journal`. A backup has the label of its store. The
+  /// error for a wrong label states the right one, which is sealed in the key ring.
+  public var label: String?
 
   /// Whether a store opens whose encryption or decryption was begun and is not finished; `false` by default, and then
   /// opening it throws `encryptionUnfinished`, and so does a handle that is open meanwhile.
@@ -59,12 +59,6 @@ public struct EncryptionConfiguration: Sendable {
   ) {
     self.settings = settings
     self.isEncrypted = isEncrypted
-  }
-
-  /// Sets the labels under which a store opens; a new one receives the first.
-  package mutating func setLabels(_ labels: [String]) {
-    label = labels.first ?? ""
-    otherLabels = Array(labels.dropFirst())
   }
 
   /// Which values of a new store are encrypted.

@@ -5,7 +5,7 @@ extension StorageError.Code {
   /// A value is stored in plain where only encrypted ones are accepted. It is intact, and stays as it is.
   public static let notEncrypted = Self("notEncrypted")
 
-  /// The key opens the store, whose key ring was created under another label: it is another store, or it was forged.
+  /// The key opens the store, whose key ring has another label: it was renamed, or is another store in its place.
   public static let wrongLabel = Self("wrongLabel")
 
   /// The encryption or decryption of a store was begun and is not finished, or somebody has put back the key ring of
@@ -55,6 +55,16 @@ extension StorageError {
       .unsupported, "Only the values of declared keys are encrypted in this store, and none are declared.",
       advice: "Declare them (EncryptionConfiguration.isEncrypted; in a router SecurityPolicy.encrypted), or encrypt "
         + "all values with EncryptedEngine.encrypt. Nothing was changed.", location: location)
+  }
+
+  /// Returns the error for a key ring that is intact and has another label than the store.
+  static func isLabelled(_ found: String, not label: String) -> StorageError {
+    func shown(_ label: String) -> String { "the label '\(label.escapingControlCharacters)'" }
+    return StorageError(
+      .wrongLabel, "The key ring of the store has \(shown(found)), not \(shown(label)).",
+      advice: "If you have moved, renamed or copied it, open it with the label that the key ring has "
+        + "(EncryptionConfiguration.label). Otherwise somebody has put another store in place of this one: restore it "
+        + "from a backup. No value was read or changed.")
   }
 
   /// Returns the error for a value that was sealed by a later version.

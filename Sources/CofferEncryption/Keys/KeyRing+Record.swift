@@ -9,24 +9,29 @@ extension KeyRing {
   /// Returns the record of this ring for a store: the plain header, the body sealed under the root key, and a checksum.
   ///
   /// The record has the next generation; ``KeyRingStore`` replaces this ring with one of that generation.
-  /// - Parameter label: the label of the store, to which the record is bound and which it does not contain.
-  package func sealed(under root: RootKey, label: String = "") throws -> Data {
+  /// - Throws: `unsupported` for a label of more than 1,024 bytes.
+  package func sealed(under root: RootKey) throws -> Data {
+    guard label.utf8.count <= Self.maximumLabelSize else {
+      throw StorageError(
+        .unsupported, "The label of a store has at most \(Self.maximumLabelSize) bytes.",
+        advice: "Give a shorter one. Nothing was changed.")
+    }
     let body = try encodedBody()
     let header = KeyRingHeader(
       root, coverage: coverage, storeID: storeID, generation: nextGeneration, bodyCount: body.count + AEAD.overhead)
     let plain = header.bytes
-    let cipher = try root.cipher(label)
-    let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain + Data(label.utf8)) }
+    let cipher = try root.cipher()
+    let sealed = try body.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
     return plain + sealed + KeyRingHeader.checksum(plain + sealed)
   }
 
   /// The generation of the record that is written next.
   var nextGeneration: UInt64 { generation == .max ? .max : generation + 1 }
 
-  /// Opens a record of the store with a label.
-  /// - Throws: `wrongPassphrase` if it is intact and was sealed under another root key; `wrongLabel` if it is that of a
-  ///   store with another label, or was forged; `damaged`; `newerFormat`.
-  package static func open(_ record: Data, root: RootKey, label: String = "") throws -> KeyRing {
+  /// Opens a record.
+  /// - Throws: `wrongPassphrase` if it is intact and was sealed under another root key; `damaged`, also if it was
+  ///   forged; `newerFormat`.
+  package static func open(_ record: Data, root: RootKey) throws -> KeyRing {
     let record = Data(record)
     let header = try KeyRingHeader(of: record)
     // The salt and the cost in the header can differ from those that the key was derived with only if the ring was
@@ -34,20 +39,11 @@ extension KeyRing {
     guard header.rootCheck == root.check, header.derivation == root.derivation else { throw Self.wrongRoot }
     let sealed = record[KeyRingHeader.count..<(KeyRingHeader.count + header.bodyCount)]
     do {
-      let body = try root.cipher(label).openSecret(
-        Data(sealed), authenticating: record.prefix(KeyRingHeader.count) + Data(label.utf8))
+      let body = try root.cipher().openSecret(Data(sealed), authenticating: record.prefix(KeyRingHeader.count))
       return try KeyRing(body, header)
     } catch is AuthenticationFailure {
-      throw Self.wrongLabel
+      throw KeyRingHeader.damaged
     }
-  }
-
-  private static var wrongLabel: StorageError {
-    StorageError(
-      .wrongLabel, "The key ring is that of a store with another label, or it was forged.",
-      advice: "Give the label that the store was created with (EncryptionConfiguration.label). If you do not know of "
-        + "another one, somebody has put another store in place of this one: restore it from a backup. No value was "
-        + "read or changed.")
   }
 
   private static var wrongRoot: StorageError {
@@ -60,7 +56,7 @@ extension KeyRing {
 
   private func encodedBody() throws -> SecretBytes {
     var plain = Data([settings.algorithm.number, settings.flags, phase.rawValue, tracksValues ? 1 : 0])
-    let count = Self.prefixCount + Self.entryCount * entries.count
+    let count = Self.prefixCount + Self.entryCount * entries.count + label.utf8.count
     return try SecretBytes(count: count) { bytes in
       var offset = 0
       func put(_ part: UnsafeRawBufferPointer) {
@@ -84,6 +80,7 @@ extension KeyRing {
           entry.id.bytes.withUnsafeBytes { put($0) }
         }
       }
+      Array(label.utf8).withUnsafeBytes { put($0) }
     }
   }
 
@@ -92,16 +89,17 @@ extension KeyRing {
   package init(_ body: SecretBytes, _ header: KeyRingHeader) throws {
     guard body.count >= Self.prefixCount else { throw KeyRingHeader.damaged }
     let (plain, count) = body.withUnsafeBytes { ([UInt8]($0.prefix(4)), Data($0[36..<40]).number(at: 0) as UInt32) }
-    guard count <= KeyRing.maximumCount, body.count == Self.prefixCount + Self.entryCount * Int(count) else {
-      throw KeyRingHeader.damaged
-    }
+    let labelStart = Self.prefixCount + Self.entryCount * Int(count)
+    guard count <= KeyRing.maximumCount, (0...Self.maximumLabelSize).contains(body.count - labelStart),
+      let label = body.withUnsafeBytes({ String(validating: $0.dropFirst(labelStart), as: UTF8.self) })
+    else { throw KeyRingHeader.damaged }
     guard let settings = EncryptionSettings(algorithm: plain[0], flags: plain[1]), let phase = Phase(rawValue: plain[2])
     else { throw Self.newer }
     guard plain[3] <= 1 else { throw Self.newer }
     try self.init(
       storeID: header.storeID, settings: settings, indexKey: Self.key(in: body, at: 4),
       entries: (0..<Int(count)).map { try Self.entry(in: body, at: Self.prefixCount + Self.entryCount * $0) },
-      phase: phase, coverage: header.coverage, tracksValues: plain[3] == 1, generation: header.generation)
+      phase: phase, coverage: header.coverage, label: label, tracksValues: plain[3] == 1, generation: header.generation)
   }
 
   private static func key(in body: SecretBytes, at offset: Int) throws -> DataKey {

@@ -33,6 +33,8 @@ package struct KeyRing: Sendable {
 
   /// The maximum number of keys, including destroyed ones.
   package static let maximumCount = 1_024
+  /// The maximum size of a label in bytes.
+  package static let maximumLabelSize = 1_024
 
   /// The random identity of the store, 16 bytes, to which every value is bound.
   package let storeID: Data
@@ -47,6 +49,8 @@ package struct KeyRing: Sendable {
   package var phase: Phase
   /// Which values are encrypted. ``EncryptedEngine/encrypt(_:key:configuration:)`` can change it to `all`.
   package var coverage: Coverage
+  /// The label of the store that the ring belongs to: it opens for no other one.
+  package var label: String
   /// Whether each commit replaces the record of the values' versions.
   package var tracksValues: Bool
   /// The number of changes of the ring so far: 0 for a ring that was never sealed, and one more with each sealing.
@@ -59,12 +63,13 @@ package struct KeyRing: Sendable {
   /// Creates a ring with a new identity and one new key.
   /// - Throws: `unavailable` if the system has no random bytes.
   package static func create(
-    settings: EncryptionSettings, coverage: Coverage = .all, now: Date
+    settings: EncryptionSettings, coverage: Coverage = .all, label: String = "", now: Date
   ) throws -> KeyRing {
     let key = try DataKey.random()
     return try KeyRing(
       storeID: randomBytes(KeyRingHeader.storeIDCount), settings: settings, indexKey: .random(),
-      entries: [KeyRingEntry(key, .primary, created: now)], phase: .complete, coverage: coverage, generation: 0)
+      entries: [KeyRingEntry(key, .primary, created: now)], phase: .complete, coverage: coverage, label: label,
+      generation: 0)
   }
 
   /// Creates a ring from its parts.
@@ -72,7 +77,7 @@ package struct KeyRing: Sendable {
   ///   some values are plain, or all are covered by a record then.
   init(
     storeID: Data, settings: EncryptionSettings, indexKey: DataKey, entries: [KeyRingEntry], phase: Phase,
-    coverage: Coverage, tracksValues: Bool = false, generation: UInt64
+    coverage: Coverage, label: String, tracksValues: Bool = false, generation: UInt64
   ) throws {
     let primaries = entries.filter { $0.state == .primary }.compactMap(\.key)
     guard primaries.count == 1, let primary = primaries.first, entries.count <= Self.maximumCount,
@@ -85,6 +90,7 @@ package struct KeyRing: Sendable {
     self.entries = entries
     self.phase = phase
     self.coverage = coverage
+    self.label = label
     self.tracksValues = tracksValues
     self.generation = generation
     self.primary = primary
@@ -182,7 +188,7 @@ extension KeyRing: Equatable {
   package static func == (left: KeyRing, right: KeyRing) -> Bool {
     left.storeID == right.storeID && left.settings == right.settings && left.indexKey.id == right.indexKey.id
       && left.entries == right.entries && left.phase == right.phase && left.coverage == right.coverage
-      && left.tracksValues == right.tracksValues && left.generation == right.generation
+      && left.label == right.label && left.tracksValues == right.tracksValues && left.generation == right.generation
   }
 }
 

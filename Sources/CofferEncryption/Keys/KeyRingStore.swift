@@ -6,8 +6,6 @@ import Foundation
 package struct OpenKeyRing: Sendable {
   package var ring: KeyRing
   package let root: RootKey
-  /// The label under which the ring opened.
-  let label: String
   /// The revisions of the ring's two records; `nil` for one that could not be read or repaired.
   package let revisions: Revisions
 
@@ -53,16 +51,16 @@ package struct KeyRingStore: Sendable {
   }
 
   package let engine: any StorageEngine
-  /// The labels under which the ring may open; a new one has the first.
-  private let labels: [String]
+  /// The label of the store, which its ring must have.
+  private let label: String
   private let origin = StoreOrigin()
 
   /// Creates the access to the key ring of an engine.
-  /// - Parameter labels: the labels of the store under which its ring may open; a new ring has the first.
+  /// - Parameter label: the label of the store; `nil` for the one that its location gives (``standardLabel(of:)``).
   /// - Throws: `unsupported` if the engine cannot keep one.
-  package init(_ engine: any StorageEngine, labels: [String] = [""]) throws {
+  package init(_ engine: any StorageEngine, label: String? = nil) throws {
     self.engine = engine
-    self.labels = labels
+    self.label = label ?? standardLabel(of: engine.description)
     let needed: StoreCapabilities.Features =
       engine.isReadOnly ? .systemRecords : [.systemRecords, .atomicBatches, .preconditions, .revisions]
     guard engine.capabilities.contains(needed) else {
@@ -92,8 +90,7 @@ package struct KeyRingStore: Sendable {
   ///   - root: returns the root key for the derivation that the ring states, or for a new one of its choice if there
   ///     is no ring yet (`nil`). Called again if another process creates a ring at the same time.
   /// - Throws: `wrongPassphrase` for another root key, `wrongLabel` for another label, `damaged` if neither record is
-  ///   intact, `newerFormat`,
-  ///   `keyUnavailable` for a store with values and no ring, `notFound` for a missing one otherwise, and what `root`
+  ///   intact, `newerFormat`, `keyUnavailable` for a store with values and no ring, `notFound` for a missing one otherwise, and what `root`
   ///   throws. The store is unchanged then.
   package func open(
     settings: EncryptionSettings, coverage: KeyRing.Coverage = .all, ifMissing missing: Missing = .create,
@@ -101,7 +98,7 @@ package struct KeyRingStore: Sendable {
   ) async throws -> OpenKeyRing {
     for _ in 0..<Self.attempts {
       if let stored = try await StoredKeyRing.load(from: engine) {
-        if let open = try await open(stored, labels, root: root) { return open }
+        if let open = try await open(stored, label, root: root) { return open }
       } else {
         try await checkCreation(missing)
         let phase: KeyRing.Phase = missing == .createForPlainValues ? .encrypting : .complete
@@ -134,7 +131,7 @@ package struct KeyRingStore: Sendable {
   ) async throws -> OpenKeyRing {
     do {
       let root = try await RootKeyReader(source).rootKey(for: nil)
-      return try await update(open, under: root, label: label) { _ in }
+      return try await update(open, under: root) { if let label { $0.label = label } }
     } catch let error as StorageError {
       throw error.locating(at: engine.description)
     }
@@ -148,7 +145,7 @@ package struct KeyRingStore: Sendable {
         throw StorageError.ringIsGone(location: engine.description)
       }
       do {
-        if let open = try await self.open(stored, [open.label], root: { _ in open.root }) { return open }
+        if let open = try await self.open(stored, open.ring.label, root: { _ in open.root }) { return open }
       } catch let error as StorageError where error.code == .wrongPassphrase {
         throw StorageError(
           .wrongPassphrase, "The root key of the store was changed while it was open.",
@@ -162,15 +159,16 @@ package struct KeyRingStore: Sendable {
   /// Opens a stored ring with its root key and repairs its damaged record. Returns `nil` if another writer has changed
   /// the ring meanwhile.
   private func open(
-    _ stored: StoredKeyRing, _ labels: [String], root: (RootKeyDerivation?) async throws -> RootKey
+    _ stored: StoredKeyRing, _ label: String, root: (RootKeyDerivation?) async throws -> RootKey
   ) async throws -> OpenKeyRing? {
     var failure: StorageError?
     for candidate in stored.candidates {
       do {
         let key = try await root(candidate.header.derivation)
-        let (ring, label) = try Self.open(candidate.content, key, labels)
+        let ring = try KeyRing.open(candidate.content, root: key)
+        guard ring.label.utf8.elementsEqual(label.utf8) else { throw StorageError.isLabelled(ring.label, not: label) }
         guard let revisions = try await repair(stored, with: candidate) else { return nil }
-        return OpenKeyRing(ring: ring, root: key, label: label, revisions: revisions)
+        return OpenKeyRing(ring: ring, root: key, revisions: revisions)
       } catch let error as StorageError {
         // A record that was planted beside an intact one can state anything.
         guard [.damaged, .wrongPassphrase, .wrongLabel, .unsupported].contains(error.code) else {
@@ -180,19 +178,6 @@ package struct KeyRingStore: Sendable {
       }
     }
     throw (failure ?? KeyRingHeader.damaged).locating(at: engine.description)
-  }
-
-  /// Opens a record under the first label that fits.
-  private static func open(_ record: Data, _ root: RootKey, _ labels: [String]) throws -> (KeyRing, label: String) {
-    for label in labels.dropLast() {
-      do { return (try KeyRing.open(record, root: root, label: label), label) } catch let error as StorageError
-        where error.code == .wrongLabel
-      {
-        continue
-      }
-    }
-    let last = labels.last ?? ""
-    return (try KeyRing.open(record, root: root, label: last), last)
   }
 
   /// Replaces the records that differ from an intact one. A store that cannot be written stays as it is.
@@ -256,12 +241,12 @@ package struct KeyRingStore: Sendable {
   private func create(
     _ settings: EncryptionSettings, _ coverage: KeyRing.Coverage, _ phase: KeyRing.Phase, under root: RootKey
   ) async throws -> OpenKeyRing? {
-    var ring = try KeyRing.create(settings: settings, coverage: coverage, now: engine.clock.now())
+    var ring = try KeyRing.create(settings: settings, coverage: coverage, label: label, now: engine.clock.now())
     ring.phase = phase
     // What a process of an earlier ring, or one that was killed, has left.
     let removal = Self.companions.map { WriteBatch.Operation.deleteRecord($0) }
     let operations = [.requireRecord(Self.record, nil), .requireRecord(Self.copy, nil)] + removal
-    return try await write(ring, under: root, labels.first ?? "", operations)
+    return try await write(ring, under: root, operations)
   }
 
   // MARK: Changing
@@ -271,13 +256,12 @@ package struct KeyRingStore: Sendable {
   ///   - open: the ring as it was read.
   ///   - newRoot: the root key that seals the changed ring; the present one by default. Afterwards the present one
   ///     opens nothing any more.
-  ///   - newLabel: the label of the changed ring; the present one by default.
   ///   - operations: returns further operations of the same commit. Called again for each attempt.
   ///   - refusesOlder: whether a ring of an earlier generation than `open` is an error, and not changed.
   ///   - change: changes the ring. Called again for each attempt.
   /// - Throws: what `change` and the engine throw; `rolledBack`; `busy` if other writers were first each time.
   package func update(
-    _ open: OpenKeyRing, under newRoot: RootKey? = nil, label newLabel: String? = nil,
+    _ open: OpenKeyRing, under newRoot: RootKey? = nil,
     with operations: () async throws -> [WriteBatch.Operation] = { [] },
     refusingOlder refusesOlder: Bool = false, _ change: (inout KeyRing) throws -> Void
   ) async throws -> OpenKeyRing {
@@ -286,9 +270,7 @@ package struct KeyRingStore: Sendable {
       var ring = open.ring
       try located { try change(&ring) }
       let operations = open.revisions.operations + (try await operations())
-      if let next = try await write(ring, under: newRoot ?? open.root, newLabel ?? open.label, operations) {
-        return next
-      }
+      if let next = try await write(ring, under: newRoot ?? open.root, operations) { return next }
       let known = open.ring.generation
       open = try await reload(open)
       if refusesOlder, open.ring.generation < known {
@@ -312,16 +294,16 @@ package struct KeyRingStore: Sendable {
 
   /// Writes both records. Returns `nil` if a precondition failed.
   private func write(
-    _ ring: KeyRing, under root: RootKey, _ label: String, _ operations: [WriteBatch.Operation]
+    _ ring: KeyRing, under root: RootKey, _ operations: [WriteBatch.Operation]
   ) async throws -> OpenKeyRing? {
-    let content = try located { try ring.sealed(under: root, label: label) }
+    let content = try located { try ring.sealed(under: root) }
     let writes: [WriteBatch.Operation] = [.putRecord(Self.record, content), .putRecord(Self.copy, content)]
     do {
       let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
       var ring = ring
       ring.generation = ring.nextGeneration
       return OpenKeyRing(
-        ring: ring, root: root, label: label,
+        ring: ring, root: root,
         revisions: OpenKeyRing.Revisions(record: commit.revision, copy: commit.revision))
     } catch let error as StorageError where error.code == .preconditionFailed {
       return nil

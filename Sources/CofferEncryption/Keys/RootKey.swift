@@ -60,10 +60,9 @@ package struct RootKey: Sendable {
   /// Returns a key for another purpose than the ring.
   func derivedKey(for purpose: DataKey.Purpose) throws -> DataKey { try key.derivedKey(for: purpose) }
 
-  /// The cipher of the body of the ring of a store with a label.
-  func cipher(_ label: String) throws -> AEAD {
-    try AEAD(
-      .aes256GCM, key: key.derivedKey(for: DataKey.Purpose("key ring"), context: Data(label.utf8)).material)
+  /// The cipher of the body of a ring.
+  func cipher() throws -> AEAD {
+    try AEAD(.aes256GCM, key: key.derivedKey(for: DataKey.Purpose("key ring")).material)
   }
 }
 

@@ -71,7 +71,7 @@ final class ConnectionTarget: Sendable {
     let file = PasswordFile(options["passfile"])
     passwordFile = file?.exposedMode.map { _ in file?.path ?? "" }
     password = configuration.password.map(PasswordCache.init)
-    let base = Self.location(shown, hosts)
+    let base = Self.location(shown, hosts, database: options["dbname"] ?? options["user"])
     let others = shown.pairs.filter { !Self.inAuthority.contains(LocationText.Keyword($0.keyword)) }
       .map { "\($0.keyword)=\(LocationText.encoded($0.value))" }.sorted()
     description = base + "?" + (others + ["store=\(LocationText.encoded(store))"]).joined(separator: "&")
@@ -105,10 +105,10 @@ final class ConnectionTarget: Sendable {
     LocationText.Keyword("dbname"),
   ]
 
-  private static func location(_ options: LocationOptions, _ hosts: [ServerHost]) -> String {
+  private static func location(_ options: LocationOptions, _ hosts: [ServerHost], database: String?) -> String {
     let user = options["user"].map { LocationText.encoded($0) + "@" } ?? ""
     let names = options["host"] == nil && options["hostaddr"] == nil ? "" : hosts.map(\.text).joined(separator: ",")
-    return "postgresql://\(user)\(names)/\(options["dbname"].map(LocationText.encoded) ?? "")"
+    return "postgresql://\(user)\(names)/\(database.map(LocationText.encoded) ?? "")"
   }
 
   /// The bundle of Debian and its descendants: libpq 15 has no `sslrootcert=system`.

@@ -33,12 +33,62 @@ struct LabelTests {
       "cp b.db encrypted:c.db --label b",
     ] {
       let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
-      #expect(ended.status == 1 && ended.words.contains("another label"), "\(line): \(ended.errors)")
+      #expect(ended.status == 1 && ended.words.contains("has the label 'a', not"), "\(line): \(ended.errors)")
       #expect(ended.words.contains("--label") && !ended.words.contains("EncryptionConfiguration"), "\(ended.errors)")
     }
     #expect(try await sandbox.coffer("get", "token", "--store", "b.db", "--key-file", key, "--label", "a").text == "a")
     let doctor = try await sandbox.coffer("doctor", "b.db", "--key-file", key, "--label", "b")
-    #expect(doctor.status == 1 && doctor.text.contains("another label"), "\(doctor.text)")
+    #expect(doctor.status == 1 && doctor.text.contains("has the label 'a'"), "\(doctor.text)")
+  }
+
+  @Test("By default no store takes the place of another one either", arguments: ["a.db b.db", "file:a file:b"])
+  func exchangedByDefault(_ stores: String) async throws {
+    let names = stores.split(separator: " ").map(String.init)
+    for store in names {
+      let made = try await sandbox.coffer("set", "token", store, "--store", "encrypted:\(store)", "--key-file", key)
+      #expect(made.status == 0, "\(made.errors)")
+    }
+    let paths = names.map { $0.replacing("file:", with: "") }
+    #expect(try await sandbox.bash("rm -r \(paths[1]) && cp -r \(paths[0]) \(paths[1])").status == 0)
+    for line in ["get token --store \(names[1])", "set token 2 --store \(names[1])", "verify --store \(names[1])"] {
+      let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
+      #expect(ended.status == 1 && ended.words.contains("somebody has put another store in place"), "\(ended.errors)")
+    }
+    let read = try await sandbox.coffer("get", "token", "--store", names[0], "--key-file", key)
+    #expect(read.text == names[0], "\(read.errors)")
+  }
+
+  @Test("A store that was renamed opens with its label, and 'rekey' gives it the new one")
+  func renamed() async throws {
+    try await sandbox.coffer("set", "token", "1", "--store", "encrypted:old.db", "--key-file", key)
+    try FileManager.default.moveItem(atPath: sandbox.path("old.db"), toPath: sandbox.path("new.db"))
+    let refused = try await sandbox.bash("coffer get token --store new.db --key-file app.key")
+    #expect(
+      refused.status == 1 && refused.words.contains("has the label 'sqlite:old.db', not the label 'sqlite:new.db'")
+        && refused.words.contains("coffer rekey STORE --label LABEL --to-label NEW"), "\(refused.errors)")
+    let named = try await sandbox.bash("coffer get token --store new.db --key-file app.key --label sqlite:old.db")
+    #expect(named.text == "1", "\(named.errors)")
+    let changed = try await sandbox.bash(
+      "coffer rekey new.db --key-file app.key --label sqlite:old.db --to-label sqlite:new.db")
+    #expect(changed.status == 0 && changed.words.contains("'sqlite:new.db' from now on"), "\(changed.errors)")
+    #expect(try await sandbox.bash("coffer get token --store new.db --key-file app.key").text == "1")
+  }
+
+  @Test("A backup is restored to its store, and to another name with its label")
+  func restored() async throws {
+    try await sandbox.coffer("set", "token", "1", "--store", "encrypted:a.db", "--key-file", key)
+    for line in [
+      "backup a.bak --store a.db --key-file app.key", "restore a.bak --yes --store ./a.db --key-file app.key",
+      "get token --store a.db --key-file app.key", "get token --store a.bak --key-file app.key --label sqlite:a.db",
+      "restore a.bak --yes --store b.db --key-file app.key --label sqlite:a.db",
+      "get token --store b.db --key-file app.key --label sqlite:a.db",
+    ] {
+      let ended = try await sandbox.bash("coffer \(line)")
+      #expect(ended.status == 0, "\(line): \(ended.errors)")
+    }
+    let refused = try await sandbox.bash("coffer restore a.bak --yes --store c.db --key-file app.key")
+    #expect(refused.status == 1 && refused.words.contains("not the label 'sqlite:c.db'"), "\(refused.errors)")
+    #expect(!sandbox.exists("c.db"))
   }
 
   @Test("'cp' has a label for each store, and 'rekey' changes it")
@@ -55,7 +105,7 @@ struct LabelTests {
     #expect(try await sandbox.bash("coffer get a --store copy.db --key-file app.key --label new").text == "1")
   }
 
-  @Test("A router's store opens without the option, and no longer if it was put in place of another")
+  @Test("A router's store and the command's have the same label by default")
   func router() async throws {
     for name in ["a.db", "b.db"] {
       let location = StoreLocation.encrypted(.sqlite(path: sandbox.path(name)))
@@ -70,7 +120,7 @@ struct LabelTests {
     try FileManager.default.removeItem(atPath: sandbox.path("b.db"))
     try FileManager.default.copyItem(atPath: sandbox.path("a.db"), toPath: sandbox.path("b.db"))
     let exchanged = try await sandbox.coffer("get", "token", "--store", "b.db", "--key-file", key)
-    #expect(exchanged.status == 1 && exchanged.words.contains("another label"), "\(exchanged.errors)")
+    #expect(exchanged.status == 1 && exchanged.words.contains("has the label 'sqlite:a.db'"), "\(exchanged.errors)")
     let named = try await sandbox.coffer(
       "get", "token", "--store", "b.db", "--key-file", key, "--label", "sqlite:a.db")
     #expect(named.text == "a.db", "\(named.errors)")

@@ -62,9 +62,10 @@ extension StorageEngine {
   func encrypted(
     _ settings: EncryptionSettings = EncryptionSettings(), seed: String = "root",
     only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
-    acceptsUnfinished: Bool? = nil
+    acceptsUnfinished: Bool? = nil, label: String? = nil
   ) async throws -> EncryptedEngine {
     var configuration = EncryptionConfiguration(settings: settings, only: isEncrypted)
+    configuration.label = label
     configuration.acceptsUnfinished = acceptsUnfinished ?? (missing == .createForPlainValues)
     return try await EncryptedEngine.open(self, ifMissing: missing, configuration: configuration) { _ in
       try .forTests(seed)

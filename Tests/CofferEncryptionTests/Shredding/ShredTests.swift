@@ -211,7 +211,7 @@ import Testing
     try await (base as? SQLiteEngine)?.backup(to: copy)
     try await engine.shred()
     #expect(try await engine.entry("k/1") == nil)
-    let earlier = try await SQLiteEngine.open(at: copy).encrypted()
+    let earlier = try await SQLiteEngine.open(at: copy).encrypted(label: standardLabel(of: base.description))
     #expect(try await earlier.text("k/1") == "value 1")
     #expect(ShredReport.limits.contains("Earlier copies"))
     try await earlier.close()

@@ -49,7 +49,10 @@ enum LossKind: String {
 
   private func openEncrypted(_ directory: String, _ key: RootKeySource) async throws -> any StorageEngine {
     let engine = try await base.open(directory).engine
-    do { return try await EncryptedEngine.open(engine, key: key) } catch {
+    var configuration = EncryptionConfiguration()
+    // A state of the directory is replayed in another one.
+    if base == .files { configuration.label = "replay" }
+    do { return try await EncryptedEngine.open(engine, key: key, configuration: configuration) } catch {
       try? await engine.close()
       throw error
     }

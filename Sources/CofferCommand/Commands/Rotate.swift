@@ -146,6 +146,11 @@ private struct RotationCommand: Sendable {
     case .decryption: text += "Decrypted \(extent)."
     case .newKey: text += "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
     }
+    if report.unexpectedValues > 0 {
+      text +=
+        " \(counted(report.unexpectedValues, "value")) had been in plain although the store was encrypted, and "
+        + "anybody who can write its files may have written them: check that they are yours."
+    }
     if report.isFinished, !report.isComplete {
       text += " \(counted(report.failures.count, "value")) cannot be read; the store is encrypted."
     } else if !report.isComplete {
@@ -182,6 +187,7 @@ extension RotationReport {
     .object([
       ("store", .text(store)), ("goal", .text(goal.rawValue)), ("continued", .flag(continuedEarlier)),
       ("values", .number(values)), ("changed", .number(changedValues)), ("changedBytes", .number(changedBytes)),
+      ("unexpected", .number(unexpectedValues)),
       ("primaryKey", .optional(primaryKey)), ("removedKeys", .list(removedKeys.map(JSON.text))),
       ("scrubbed", .flag(isScrubbed)),
       (

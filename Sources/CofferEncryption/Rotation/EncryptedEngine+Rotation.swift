@@ -105,7 +105,7 @@ extension EncryptedEngine {
   ) async throws -> (engine: EncryptedEngine, rotation: KeyRotation) {
     if accepts { try checkAcceptance(of: base, configuration) }
     let reader = RootKeyReader(key)
-    var isContinued = false
+    var (isContinued, wasComplete) = (false, false)
     let engine = try await open(base, configuration, acceptingRollback: accepts, serving: .encrypting) { store in
       var isNew = false
       let open = try await store.open(
@@ -115,6 +115,7 @@ extension EncryptedEngine {
         return try await reader.rootKey(for: derivation)
       }
       isContinued = !isNew && open.ring.phase == .encrypting
+      wasComplete = open.ring.phase == .complete && open.ring.coverage == configuration.coverage
       return open
     } changing: { store, open in
       let extends = open.ring.coverage == .declared && configuration.coverage == .all
@@ -125,13 +126,15 @@ extension EncryptedEngine {
         ring.phase = .encrypting
       }
     }
-    return (engine, try await engine.encryptPlainValues(continuing: isContinued))
+    return (engine, try await engine.encryptPlainValues(continuing: isContinued, wasComplete: wasComplete))
   }
 
   /// Encrypts the plain values of a store whose key ring was created for it, or continues to do so.
-  /// - Parameter continuing: whether an earlier run was interrupted, as the report says then.
+  /// - Parameters:
+  ///   - continuing: whether an earlier run was interrupted, as the report says then.
+  ///   - wasComplete: whether an earlier run was completed, so that no value should be in plain.
   package func encryptPlainValues(
-    continuing: Bool = false, from origin: StoreOrigin = StoreOrigin()
+    continuing: Bool = false, wasComplete: Bool = false, from origin: StoreOrigin = StoreOrigin()
   ) async throws -> KeyRotation {
     try checkRotation()
     // A store that was complete may hold plain values that another handle has written.
@@ -140,6 +143,7 @@ extension EncryptedEngine {
       ring.phase = .encrypting
     }
     return begin(.encryption, continuing: continuing, nil, origin) { engine, _, report in
+      if wasComplete { report.unexpectedValues = report.changedValues }
       // What cannot be read is refused afterwards as before, and must not keep the other values from being used. Beside
       // hidden names, a damaged one under a plain name would keep them from being listed.
       let leaves = report.failures.allSatisfy { $0.isUnreadable && !(engine.hidesNames && $0.error.code == .damaged) }

@@ -71,6 +71,21 @@ struct UnfinishedRingCommandTests {
     #expect(try await sandbox.coffer("set", "a", "1", "--key-file", key).words.contains("is not finished"))
   }
 
+  @Test("Plain values that an encryption finds in an encrypted store are reported")
+  func unexpected() async throws {
+    let first = try await sandbox.coffer("encrypt", "store.db", "--key-file", key)
+    #expect(first.status == 0 && !first.words.contains("had been in plain"), "\(first.errors)")
+    let plain = try await SQLiteEngine.open(at: sandbox.storePath)
+    try await plain.commit(WriteBatch([.put("planted", Data("2".utf8))]), from: StoreOrigin())
+    try await plain.close()
+    let read = try await sandbox.coffer("get", "planted", "--key-file", key)
+    #expect(read.status == 1 && read.words.contains("stored in plain"), "\(read.errors)")
+    let again = try await sandbox.coffer("encrypt", "store.db", "--key-file", key)
+    #expect(again.status == 0 && again.words.contains("1 value had been in plain although"), "\(again.errors)")
+    let json = try await sandbox.coffer("encrypt", "store.db", "--key-file", key, "--json").json()
+    #expect(json["unexpected"] as? Int == 0)
+  }
+
   @Test("Beside a damaged value the others are encrypted and read", arguments: [false, true])
   func damagedPlainValue(hidesNames: Bool) async throws {
     let path = sandbox.path("plain.db")

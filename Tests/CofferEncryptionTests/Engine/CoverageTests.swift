@@ -1,4 +1,5 @@
 import CofferCore
+import CofferCrypto
 import CofferEncryption
 import CofferTestSupport
 import CofferTestTraits
@@ -112,6 +113,19 @@ import Testing
     #expect(try await open.text("theme") == "dark")
     let again = try await EncryptedEngine.open(other, key: key)
     #expect(try await again.text("secret/a") == "1")
+  }
+
+  /// What was in plain in a store that was encrypted is no value of its own, as far as the store can tell.
+  @Test func plantedValuesAreCounted() async throws {
+    let base = MemoryEngine()
+    let key = RootKeySource.passphrase(.provided { Data("words".utf8) }, cost: ScryptCost(logN: 10, r: 1, p: 1))
+    try await base.put("first", "1")
+    #expect(try await EncryptedEngine.encrypt(base, key: key).rotation.result().unexpectedValues == 0)
+    try await base.put("planted", "2")
+    let (engine, rotation) = try await EncryptedEngine.encrypt(base, key: key)
+    let report = try await rotation.result()
+    #expect(report.unexpectedValues == 1 && report.changedValues == 1 && report.isComplete)
+    #expect(try await engine.text("planted") == "2")
   }
 
   /// A ring that was being encrypted completely when the process ended opens as one that encrypts all.

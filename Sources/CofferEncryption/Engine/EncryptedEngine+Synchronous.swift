@@ -28,8 +28,9 @@ extension EncryptedEngine: SynchronousEngine {
       throw error.renaming { stored in (try? cipher.storedKeys(of: key).contains(stored)) == true ? key : nil }
     }
     Task { _ = try? await ciphers.reload(after: cipher) }
-    throw StorageError(
-      .busy, "The key ring of the store is being read again.", advice: "Try again.", location: description, key: key)
+    throw ciphers.failure
+      ?? StorageError(
+        .busy, "The key ring of the store is being read again.", advice: "Try again.", location: description, key: key)
   }
 
   package func submit(

@@ -12,6 +12,8 @@ package final class SelectiveEncryption: EngineDecorator {
   private struct State {
     var opened: EncryptedEngine?
     var opening: Opening?
+    /// Why the ring could not be opened for a caller that cannot wait.
+    var failure: StorageError?
   }
 
   /// The engine of the store without encryption.
@@ -235,11 +237,11 @@ extension SelectiveEncryption: SynchronousEngine {
     // Not of `base`: the ring may be opened meanwhile, by another thread.
     guard let plain = plain as? any SynchronousEngine else { return try synchronousBase().entryNow(key) }
     guard let entry = try plain.entryNow(key) else { return nil }
-    guard entry.attributes.isMarked else {
+    guard entry.attributes.isSealed else {
       guard !isEncrypted(key) else { throw StorageError.isPlain(key, location: description) }
       return entry
     }
-    throw isOpening(key)
+    throw isOpening(entry)
   }
 
   package func submit(
@@ -254,11 +256,24 @@ extension SelectiveEncryption: SynchronousEngine {
     }
   }
 
-  /// Begins to open the key ring, and returns the error for a caller that cannot wait.
-  private func isOpening(_ key: StoreKey?) -> StorageError {
-    Task { try? await open() }
+  /// Begins to open the key ring, and returns the error for a caller that cannot wait: why it could not be opened the
+  /// last time, such as for a lost ring, or else `busy`.
+  private func isOpening(_ entry: StoreEntry?) -> StorageError {
+    Task {
+      do {
+        _ = try await needsRing([entry])
+        try await open()
+      } catch let error as StorageError {
+        state.withLock { $0.failure = error }
+      }
+    }
+    guard let failure = state.withLock({ $0.failure }) else {
+      return StorageError(
+        .busy, "The key ring of the store is being opened.", advice: "Try again. Nothing was written.",
+        location: description, key: entry?.key)
+    }
     return StorageError(
-      .busy, "The key ring of the store is being opened.", advice: "Try again. Nothing was written.",
-      location: description, key: key)
+      failure.code, failure.message, advice: failure.advice, location: failure.location, key: entry?.key,
+      underlying: failure.underlying)
   }
 }

@@ -72,7 +72,7 @@ import Testing
     arguments: [
       ("sqlite:/var/lib/shop.db", "sqlite:shop.db"), ("file:/srv/shop/notes/", "file:notes"),
       ("prefs:com.example.shop", "prefs:com.example.shop"), ("memory:a", "memory:a"), ("memory", "memory:"),
-      ("prefs:/home/ann/.config/com.example.shop.plist", "prefs:com.example.shop"),
+      ("prefs:/var/lib/ann/.config/com.example.shop.plist", "prefs:com.example.shop"),
       ("postgresql://ann@a:5432,b/app?sslmode=verify-full&store=shop", "postgresql:app/shop"),
     ])
   func standard(_ location: String, _ label: String) { #expect(standardLabel(of: location) == label) }

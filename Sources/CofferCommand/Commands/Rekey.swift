@@ -49,7 +49,8 @@ func changeKey(_ invocation: Invocation) async throws -> ExitStatus {
               + "the new key."))
     } else {
       try? Output.error.note(
-        "The store has the label '\(changed.ring.label.oneLine())' from now on, and the same key. Backups keep the old one."
+        "The store has the label '\(changed.ring.label.oneLine())' from now on, and the same key. Backups keep the old "
+          + "one."
       )
     }
     return .ok

@@ -90,8 +90,8 @@ package struct KeyRingStore: Sendable {
   ///   - root: returns the root key for the derivation that the ring states, or for a new one of its choice if there
   ///     is no ring yet (`nil`). Called again if another process creates a ring at the same time.
   /// - Throws: `wrongPassphrase` for another root key, `wrongLabel` for another label, `damaged` if neither record is
-  ///   intact, `newerFormat`, `keyUnavailable` for a store with values and no ring, `notFound` for a missing one otherwise, and what `root`
-  ///   throws. The store is unchanged then.
+  ///   intact, `newerFormat`, `keyUnavailable` for a store with values and no ring, `notFound` for a missing one
+  ///   otherwise, and what `root` throws. The store is unchanged then.
   package func open(
     settings: EncryptionSettings, coverage: KeyRing.Coverage = .all, ifMissing missing: Missing = .create,
     root: (RootKeyDerivation?) async throws -> RootKey

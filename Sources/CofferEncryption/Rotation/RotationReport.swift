@@ -23,8 +23,8 @@ public struct RotationReport: Sendable {
   /// The number of values that were written anew.
   public internal(set) var changedValues = 0
   /// The number of values that were in plain although the encryption of the store had been completed before, and that
-  /// were refused until now. Whoever can write the store's files may have put them there; they were encrypted like the
-  /// values of a store that is encrypted for the first time.
+  /// were refused until now. Anybody who can write the store's files may have put them there; they were encrypted like
+  /// the values of a store that is encrypted for the first time.
   public internal(set) var unexpectedValues = 0
   /// The plain size of the values that were written anew, in bytes.
   public internal(set) var changedBytes = 0

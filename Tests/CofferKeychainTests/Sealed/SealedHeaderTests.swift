@@ -71,7 +71,10 @@ import Testing
     for (index, file) in damages(of: whole).enumerated() where index % 3 == 0 || file.isEmpty {
       try Data(file).write(to: fixture.url)
       do {
-        _ = try await fixture.open { $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } } }
+        let engine = try await fixture.open {
+          $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } }
+        }
+        _ = try await engine.entry(StoreKey("token"))
         Issue.record("damage \(index) was not found")
       } catch let error as StorageError {
         #expect([.damaged, .notAStore].contains(error.code), "damage \(index): \(error)")

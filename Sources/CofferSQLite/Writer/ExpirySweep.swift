@@ -37,6 +37,11 @@ package struct ExpiredValues: Sendable {
 extension Reader {
   /// Whether a value that expires was ever stored.
   package func hasExpiries() throws -> Bool { try connection.hasExpiries() }
+
+  /// Whether a table has rows.
+  package func hasRows(in table: StaticString) throws -> Bool {
+    try connection.number("SELECT 1 FROM \(table) LIMIT 1") != nil
+  }
 }
 
 extension GroupCommitter {

@@ -23,6 +23,9 @@ struct SlotJournal {
     let previous: SlotRecord?
   }
 
+  /// The table of the versions that wait to be published.
+  static let intentTable: StaticString = "coffer_intents"
+
   private enum SQL {
     static let intend = """
       INSERT INTO coffer_intents (revision, key, staged, previous)

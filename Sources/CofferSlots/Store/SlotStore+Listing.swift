@@ -41,5 +41,8 @@ extension StoreEntrySummary {
 extension SlotStore {
   func recentCommits(after revision: StoreRevision) -> [StoreCommit]? { records.recentCommits(after: revision) }
 
-  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> { records.changes(since: position) }
+  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
+    defer { recovery.beginIfWaiting() }
+    return records.changes(since: position)
+  }
 }

@@ -17,7 +17,7 @@ final class SlotStore: SlotCore {
   private let forms = KeptFormRemoval()
   private let closing = Locked<Task<Void, any Error>?>(nil)
   /// The recovery that opening starts. Listings wait for it.
-  private let recovery: SlotRecovery
+  let recovery: SlotRecovery
 
   let capabilities: StoreCapabilities
 
@@ -39,7 +39,7 @@ final class SlotStore: SlotCore {
     }
     let engine = try opened.withLock { $0 }.get()
     do {
-      try await engine.recovery.done()
+      if !engine.recovery.isWaiting { try await engine.recovery.done() }
     } catch let error as StorageError where error.code == .unavailable {  // The next use starts it again.
     } catch {
       try? await engine.close()  // Nothing goes on in the files of a store that could not be opened.
@@ -114,7 +114,9 @@ final class SlotStore: SlotCore {
       })
     self.recovery = recovery
     slotAvailability = availability
-    recovery.begin()
+    // One secret of a keyring is read without reading every item, which recovery does: it waits for another use.
+    let mustBegin = try !slots.readsBlock || isNew || records.read { try $0.hasRows(in: SlotJournal.intentTable) }
+    if mustBegin { recovery.begin() } else { recovery.waitForUse() }
   }
 
   /// Starts the revisions of an empty journal far beyond any earlier one if the store has values: the previous journal
@@ -157,6 +159,7 @@ final class SlotStore: SlotCore {
   private func commit(
     _ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?
   ) async throws -> StoreCommit {
+    recovery.beginIfWaiting()
     do {
       let commit = try await forms.commit(batch, record: records.record) {
         try await commitNow($0, from: origin, note: note)
@@ -288,11 +291,7 @@ final class SlotStore: SlotCore {
   // MARK: Reading
 
   func entry(_ key: StoreKey) async throws -> StoreEntry? {
-    do {
-      return try await presentEntry(key)
-    } catch {
-      throw noticing(error)
-    }
+    do { return try await presentEntry(key) } catch { throw noticing(error) }
   }
 
   private func presentEntry(_ key: StoreKey) async throws -> StoreEntry? {

@@ -121,7 +121,9 @@ import CofferLocks
       }
       #expect(failures == rounds)
       try await engine.close()
-      try await fixture.open().close()
+      let again = try await fixture.open()
+      _ = try await values(again)
+      try await again.close()
       #expect(try fixture.items().allSatisfy { $0.text(of: "coffer-slot") == nil })
     }
 

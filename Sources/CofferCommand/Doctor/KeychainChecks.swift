@@ -22,7 +22,7 @@ enum KeychainChecks {
     let former = KeychainInspection.formerKeyring(
       service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
     guard let former else { return [] }
-    let message = "Its values were stored in the keyring '\(former.name)', which is not the default one now"
+    let message = "Its values are in the keyring '\(former.name)', which is not the default one now"
     return [
       former.isLocked
         ? .problem(

@@ -33,17 +33,21 @@ import CofferLocks
     let readsBlock = true
     let keepsSecrets = true
 
+    static let schema = "coffer.Secret"
+
     private let scope: KeyringScope
-    private let client: SecretServiceClient
+    let client: SecretServiceClient
     private let address: String?
     private let timeout: Duration
     private let defaultAccessibility: KeychainAccessibility
     private let keyringDirectory: String
-    private let history: KeyringHistory
+    let history: KeyringHistory
     /// The keys of the items seen so far, since the signal of a deletion contains only the item's path.
     private let seen = Locked<[KeyringItemPath: StoreKey]>([:])
     /// Refuses a service with secrets of another library, until it is known to be none.
     private let foreign: ForeignSecrets?
+    /// The collection in which values were found although none is noted, or none; `nil` before it was looked for.
+    let foundElsewhere = Locked<[KeyringItemPath]?>(nil)
     /// Whether the keyring answered the last query of its state.
     private let answers = Locked(true)
 
@@ -84,23 +88,9 @@ import CofferLocks
       _ = try found.get()
     }
 
-    /// Returns the collection in which the values are: the one in which they were stored, also if another one is the
-    /// default now; `nil` for the default.
-    private func home() throws -> KeyringItemPath? {
-      guard let noted = history.collection, try client.defaultPath() != noted,
-        let before = try client.collection(noted)
-      else { return nil }
-      guard !before.isLocked else { throw before.isLockedError }
-      // One at a time: the first is one of ours, as a rule.
-      let hasOurs = try client.search(scopeAttributes, in: noted).contains { path in
-        try client.items([path]).contains(where: isOurs)
-      }
-      return hasOurs ? noted : nil
-    }
-
     // MARK: Items
 
-    private var scopeAttributes: [KeyringAttribute] {
+    var scopeAttributes: [KeyringAttribute] {
       [KeyringAttribute(Attribute.service, scope.service)]
         + (scope.accessGroup.map { [KeyringAttribute(Attribute.accessGroup, $0)] } ?? [])
     }
@@ -134,7 +124,7 @@ import CofferLocks
 
     private func isOfGroup(_ item: KeyringItem) -> Bool { item.text(of: Attribute.accessGroup) == scope.accessGroup }
 
-    private func isOurs(_ item: KeyringItem) -> Bool { isOfGroup(item) && Self.version(of: item) != nil }
+    func isOurs(_ item: KeyringItem) -> Bool { isOfGroup(item) && Self.version(of: item) != nil }
 
     /// Throws if this is not the keyring that contains the values, where a missing item does not prove absence.
     private func refuseNewKeyring() throws {
@@ -314,7 +304,7 @@ import CofferLocks
       ]
       _ = try client.operation {
         try client.create(
-          label: label, [KeyringAttribute(Attribute.schema, "coffer.Secret")] + scopeAttributes + attributes,
+          label: label, [KeyringAttribute(Attribute.schema, Self.schema)] + scopeAttributes + attributes,
           secret: data, replace: true, in: home())
       }
     }

@@ -219,6 +219,7 @@ import CofferLocks
     static let readAlias = BusMethod(service, "ReadAlias", reply: "(o)")
     static let getSecrets = BusMethod(service, "GetSecrets", reply: "(a{o(oayays)})")
     static let searchItems = BusMethod(collection, "SearchItems", reply: "(ao)")
+    static let searchAllItems = BusMethod(service, "SearchItems", reply: "(aoao)")
     static let createItem = BusMethod(collection, "CreateItem", reply: "(oo)", changesSomething: true)
     static let delete = BusMethod(item, "Delete", reply: "(o)", changesSomething: true)
     static let unlock = BusMethod(service, "Unlock", reply: "(aoo)")

@@ -137,6 +137,17 @@ import CofferLocks
       }
     }
 
+    /// Returns the items in all collections that have all of these attributes. Locked ones, too.
+    func searchEverywhere(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath] {
+      let arguments = try [BusValue.attributes(checked(attributes))]
+      return try inWords {
+        try withService { service in
+          let reply = try service.call(.searchAllItems, at: KeyringService.path, arguments)
+          return [reply[0], reply[1]].flatMap { $0?.children.compactMap(\.itemPath) ?? [] }
+        }
+      }
+    }
+
     /// Returns those of the items that exist, without their secrets, in the order of the paths.
     package func items(_ paths: [KeyringItemPath]) throws -> [KeyringItem] {
       try inWords { try withService { try items(paths, of: $0) } }

@@ -10,16 +10,14 @@ package enum KeychainInspection {
     try KeychainLocation(service: service, accessGroup: accessGroup, in: .current).wasUsed()
   }
 
-  /// Returns the name of the keyring in which the values of a service were stored, and whether it is locked, if another
-  /// one is the default now. Never prompts.
+  /// Returns the name of the keyring in which the values of a service are, and whether it is locked, if another one is
+  /// the default now. Never prompts.
   package static func formerKeyring(
     service: String, accessGroup: String?, configuration: KeychainConfiguration
   ) -> (name: String, isLocked: Bool)? {
     #if SecretService && os(Linux)
       let location = try? KeychainLocation(service: service, accessGroup: accessGroup, in: .current)
-      let client = SecretServiceClient(address: configuration.address, timeout: configuration.timeout)
-      guard let location, let noted = KeyringHistory(of: "/dev/null", notedIn: location.control).collection,
-        let present = try? client.defaultPath(), present != noted, let former = try? client.collection(noted)
+      guard let location, let former = try? slots(location.scope, control: location.control, configuration).former()
       else { return nil }
       return (former.label.escapingControlCharacters, former.isLocked)
     #else
@@ -37,10 +35,7 @@ package enum KeychainInspection {
     #if SecretService && os(Linux)
       let scope = try KeyringScope(service: service, accessGroup: accessGroup)
       // Without a journal there is no record of keyring files, so the directories of a listing do not matter.
-      let slots = KeyringSlots(
-        scope, accessibility: configuration.accessibility, keyringDirectory: "/dev/null", control: "/dev/null",
-        address: configuration.address, timeout: configuration.timeout,
-        allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts)
+      let slots = slots(scope, control: "/dev/null", configuration)
       let found = try await runBlocking { try slots.list() }
       guard !found.contains(where: \.isStaged) else {
         throw StorageError(
@@ -54,6 +49,17 @@ package enum KeychainInspection {
         advice: "Build it on Linux with the package trait 'SecretService'.", location: "keychain:\(service)")
     #endif
   }
+
+  #if SecretService && os(Linux)
+    private static func slots(
+      _ scope: KeyringScope, control: String, _ configuration: KeychainConfiguration
+    ) -> KeyringSlots {
+      KeyringSlots(
+        scope, accessibility: configuration.accessibility, keyringDirectory: "/dev/null", control: control,
+        address: configuration.address, timeout: configuration.timeout,
+        allowsPlainSession: configuration.allowsPlainSession, allowsPrompts: configuration.allowsPrompts)
+    }
+  #endif
 }
 
 extension Slot {

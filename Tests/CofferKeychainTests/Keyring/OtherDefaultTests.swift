@@ -60,6 +60,29 @@
       try await engine.close()
     }
 
+    @Test("Values in another keyring are found without a record of it")
+    func withoutNote() async throws {
+      let fixture = try KeyringFixture(password: "pw")
+      let other = try fixture.makeCollection("Other")
+      try fixture.setDefault(other)
+      let engine = try await fixture.open()
+      try await put("key", "kept", into: engine)
+      try await engine.close()
+      try fixture.setDefault(try #require(first))
+      try FileManager.default.removeItem(at: note(fixture))
+      let former = await fixture.use {
+        KeychainInspection.formerKeyring(
+          service: service, accessGroup: nil, configuration: fixture.configuration())
+      }
+      #expect(try #require(former) == ("Other", false))
+      let again = try await fixture.open()
+      #expect(try await text("key", in: again) == "kept")
+      try await put("more", "1", into: again)
+      #expect(try await values(again) == ["key": "kept", "more": "1"])
+      #expect(try fixture.stranger.search([KeyringAttribute("service", service)], in: other).count == 2)
+      try await again.close()
+    }
+
     @Test("A store without values in the former default keyring uses the new one")
     func emptied() async throws {
       let fixture = try KeyringFixture(password: "pw")

@@ -1,0 +1,49 @@
+import CofferLocks
+
+#if SecretService && os(Linux)
+  import CofferCore
+
+  extension KeyringSlots {
+    /// Returns the collection in which the values are: the one in which they were stored, also if another one is the
+    /// default now; `nil` for the default.
+    func home() throws -> KeyringItemPath? {
+      guard let before = try former() else { return nil }
+      let noted = before.path
+      guard !before.isLocked else { throw before.isLockedError }
+      // One at a time: the first is one of ours, as a rule.
+      let hasOurs = try client.search(scopeAttributes, in: noted).contains { path in
+        try client.items([path]).contains(where: isOurs)
+      }
+      return hasOurs ? noted : nil
+    }
+
+    /// Returns the collection in which the values may be, if that is not the default one.
+    func former() throws -> KeyringCollection? {
+      guard let noted = try history.collection ?? elsewhere(), try client.defaultPath() != noted else { return nil }
+      return try client.collection(noted)
+    }
+
+    /// Returns another collection with values of ours if none is noted, as after the journal was lost, and the default
+    /// one has none. Looked for once.
+    private func elsewhere() throws -> KeyringItemPath? {
+      if let found = foundElsewhere.withLock({ $0 }) { return found.first }
+      let ours = scopeAttributes + [KeyringAttribute("xdg:schema", Self.schema)]
+      let standard = try client.defaultPath()
+      let items: [KeyringItemPath]
+      do { items = try client.searchEverywhere(ours) } catch let error as StorageError where error.code != .unavailable
+      {
+        items = []  // This keyring cannot search all of its collections.
+      }
+      // A locked item does not show all of its attributes.
+      let found =
+        try items.contains { $0.parent == standard }
+        ? nil
+        : items.lazy.compactMap(\.parent).first { path in
+          guard let collection = try? client.collection(path) else { return false }
+          return try collection.isLocked || client.items(items.filter { $0.parent == path }).contains(where: isOurs)
+        }
+      foundElsewhere.withLock { $0 = found.map { [$0] } ?? [] }
+      return found
+    }
+  }
+#endif

@@ -65,12 +65,14 @@ actor Copier {
   }
 
   /// Copies all values, or those up to the cancellation of the task. All that the tally counts as copied is durable in
-  /// TO when this returns.
+  /// TO when this returns; what it found unchanged, if it was not cancelled.
   func run() async throws -> Tally {
     defer { progress.clear() }
     do {
       try await from.withSnapshot { try await self.copy($0) }
       try await writeWaiting()
+      // What was found unchanged may be of commits that are not durable, such as those of a copy that was killed.
+      try await to.flush()
     } catch is CancellationError {
       tally.isInterrupted = true
     }

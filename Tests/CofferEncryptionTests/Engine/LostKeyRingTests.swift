@@ -62,9 +62,8 @@ import Testing
   @Test(arguments: [false, true]) func aReadThatCannotWaitTellsTheLoss(_ isReadOnly: Bool) async throws {
     let base = try await lost(.sqlite)
     let plain: any StorageEngine = isReadOnly ? ReadOnlyEngine(base) : base
-    let engine = SelectiveEncryption(plain, configuration: EncryptionConfiguration(), only: { _ in true }) {
-      .file("/none")
-    }
+    let engine = SelectiveEncryption(
+      plain, configuration: EncryptionConfiguration(), only: { _ in true }, key: { .file("/none") })
     let deadline = ContinuousClock.now + .seconds(30)
     var error = try storageError { _ = try engine.entryNow("secret1") }
     while error.code == .busy, ContinuousClock.now < deadline {

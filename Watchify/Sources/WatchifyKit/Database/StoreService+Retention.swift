@@ -20,13 +20,18 @@ extension StoreService {
     }
   }
 
-  /// Deletes the events before a date, except for undelivered ones.
+  /// Deletes the events before a date, except for undelivered ones and those that are counted as one with them.
   /// - Throws: `StorageError`.
   public func deleteOldEvents(olderThan date: Date) async throws {
     try await database.write { transaction in
-      // Undelivered events are kept.
+      // Undelivered events are kept with all that are counted as one with them, since only the first is counted.
       try transaction.execute(
-        "DELETE FROM events WHERE at < ?1 AND row NOT IN (SELECT event FROM outbox)", [.date(date)])
+        """
+        DELETE FROM events WHERE at < ?1 AND row NOT IN (SELECT event FROM outbox)
+          AND (product IS NULL OR (store, at, type, product) NOT IN (
+            SELECT store, at, type, product FROM events
+            WHERE row IN (SELECT event FROM outbox) AND product IS NOT NULL))
+        """, [.date(date)])
     }
   }
 

@@ -354,4 +354,23 @@ import Testing
       #expect(try await workshop.service.events(EventFilter()).compactMap(\.newPrice) == [70])
     }
   }
+
+  @Test("Retention keeps the count of a change of which one event is undelivered")
+  func partRetention() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([product(1, prices: ["100", "100"])])
+      try await workshop.sync(id, [product(1, prices: ["80", "80"])])
+      try await workshop.container.database.write {
+        try $0.execute("DELETE FROM outbox WHERE event IN (SELECT row FROM events WHERE is_first = 1)", [])
+      }
+      workshop.clock.turn(86_400)
+      try await workshop.service.deleteOldEvents(olderThan: workshop.clock.now)
+      #expect(await workshop.service.fetchUnreadCount() == 2)
+      #expect(try await workshop.service.unreadCount() == 1)
+      try await workshop.container.database.write { try $0.execute("DELETE FROM outbox", []) }
+      try await workshop.service.deleteOldEvents(olderThan: workshop.clock.now)
+      #expect(await workshop.service.fetchUnreadCount() == 0)
+      #expect(try await workshop.service.unreadCount() == 0)
+    }
+  }
 }

@@ -148,7 +148,8 @@ private struct CommandScript {
     say("begin")
     switch kind {
     case .commandCopy: try coffer("cp", store, directory + (kind.copy ?? ""))
-    case .commandEncrypt: try coffer("encrypt", store, "--key-file", LossKind.keyFile(directory))
+    case .commandEncrypt:
+      try coffer("encrypt", store, "--key-file", LossKind.keyFile(directory), "--label", LossKind.label)
     default: try coffer("restore", directory + "/backup.db", "--store", store, "--yes")
     }
     say("ack")

@@ -41,6 +41,7 @@ enum LossKind: String {
       guard try await engine.record(KeyRingStore.record) != nil else { return engine }
       var configuration = EncryptionConfiguration()
       configuration.acceptsUnfinished = true
+      if base == .files { configuration.label = Self.label }
       let key = self == .encrypt ? Self.key : .file(Self.keyFile(directory))
       return try await EncryptedEngine.open(engine, key: key, configuration: configuration)
     default: return try await base.open(directory).engine
@@ -50,8 +51,7 @@ enum LossKind: String {
   private func openEncrypted(_ directory: String, _ key: RootKeySource) async throws -> any StorageEngine {
     let engine = try await base.open(directory).engine
     var configuration = EncryptionConfiguration()
-    // A state of the directory is replayed in another one.
-    if base == .files { configuration.label = "replay" }
+    if base == .files { configuration.label = Self.label }
     do { return try await EncryptedEngine.open(engine, key: key, configuration: configuration) } catch {
       try? await engine.close()
       throw error
@@ -60,6 +60,8 @@ enum LossKind: String {
 
   static let key = RootKeySource.provider(NamedMaterial(), named: "1")
   static let newKey = RootKeySource.provider(NamedMaterial(), named: "2")
+  /// The label of a store of files, of which a state is replayed in another directory.
+  static let label = "replay"
   /// The key file of a store in a directory.
   static func keyFile(_ directory: String) -> String { (directory as NSString).deletingLastPathComponent + "/key" }
 

@@ -121,4 +121,51 @@ struct RootUseTests {
     #expect(mended.status == 0 && mended.text.contains("No problems"), "\(mended.text)")
     #expect(try await run("get a --store '\(store)'", asRoot: false).text == "1")
   }
+
+  @Test("In another user's directory, a database still belongs to its own owner")
+  func ownerOfDatabase() async throws {
+    guard try await prepare() else { return }
+    try await sandbox.bash("chown 2001:2001 d; chmod 777 d")
+    #expect(try await run("set a - --store d/a.db", asRoot: false).status == 0)
+    let sound = try await run("doctor d/a.db", asRoot: true)
+    #expect(sound.status == 0 && !sound.text.contains("chown"), "\(sound.text)\(sound.errors)")
+    try await sandbox.bash("chown 0:0 d/a.db-wake")
+    let found = try await run("doctor --json d/a.db", asRoot: true)
+    let findings = try #require(found.json()["findings"] as? [NSDictionary])
+    let fix = findings.compactMap { $0["fix"] as? String }.first { $0.contains("chown") } ?? ""
+    let command = try #require(fix.wholeMatch(of: /As root: (chown .*--reference=.*)/)?.1, "\(found.text)")
+    #expect(try await sandbox.bash(String(command)).status == 0)
+    #expect(try await sandbox.bash("find d -type f ! -user 65534").text.isEmpty)
+    #expect(try await run("doctor d/a.db", asRoot: false).status == 0)
+  }
+
+  @Test("The doctor finds no problem in a store that another user can read", arguments: ["e/a.db", "file:e/f"])
+  func readable(_ store: String) async throws {
+    guard try await prepare() else { return }
+    let prepared = try await sandbox.bash("mkdir e; printf 1 | coffer set a - --store '\(store)' && chmod -R a+rX e")
+    try #require(prepared.status == 0, "\(prepared.errors)")
+    // What a reader does not open: the files of writers, remains, and files that are no values.
+    let files =
+      store == "e/a.db"
+      ? "e/a.db-wake"
+      : "e/f/.note e/f/.coffer/opening e/f/.coffer/owners/0 e/f/.coffer/quarantine/0 e/f/.coffer/journal.db-wake"
+    #expect(try await sandbox.bash("touch \(files) && chmod 600 \(files)").status == 0)
+    #expect(try await run("get a --store '\(store)'", asRoot: false).text == "1")
+    let doctor = try await run("doctor '\(store)'", asRoot: false)
+    #expect(doctor.status == 0, "\(doctor.text)\(doctor.errors)")
+  }
+
+  @Test("What nothing opens is no problem in a store, and damaged bytes that were kept are a warning")
+  func remains() async throws {
+    guard try await prepare() else { return }
+    #expect(try await run("set a - --store file:d/f", asRoot: false).status == 0)
+    let files = "d/f/.note d/f/.coffer/opening d/f/.coffer/journal.db-wal.lost d/f/.coffer/quarantine/0"
+    #expect(try await sandbox.bash("touch \(files) && chmod 600 \(files) && chown 0:0 \(files)").status == 0)
+    for asRoot in [false, true] {
+      let doctor = try await run("doctor --json file:d/f", asRoot: asRoot)
+      let findings = try #require(doctor.json()["findings"] as? [NSDictionary])
+      let found = findings.filter { ($0["message"] as? String ?? "").contains("may not read") }
+      #expect(doctor.status == 0 && found.map { $0["verdict"] as? String } == ["warning"], "\(doctor.text)")
+    }
+  }
 }

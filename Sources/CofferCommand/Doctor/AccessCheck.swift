@@ -1,5 +1,6 @@
 import Coffer
 import CofferFileSystem
+import CofferFiles
 import CofferTerminal
 import Foundation
 
@@ -15,6 +16,14 @@ struct AccessCheck {
   private let user: uid_t
   private let reference: String?
 
+  /// A file or directory of the store, with the rights that are needed on a file.
+  private struct Part {
+    let path: String
+    var rights = R_OK
+    /// Whether the store cannot be used without it.
+    var isNeeded = true
+  }
+
   /// The number of parts that are named.
   private static let limit = 8
 
@@ -25,7 +34,8 @@ struct AccessCheck {
     func resolved(_ path: String) -> String { URL(fileURLWithPath: path).resolvingSymlinksInPath().path }
     let path = resolved(path)
     (self.store, self.path, self.control) = (store, path, control.map(resolved))
-    let owned = [Self.isDirectory(path) ? path : PathParts(path).parent, path]
+    // A file may be in a directory that users share: what root creates beside it belongs to its owner, too.
+    let owned = Self.isDirectory(path) ? [path] : [path, PathParts(path).parent]
     let owners = owned.map { Self.status($0)?.st_uid }
     let user = geteuid() != 0 ? geteuid() : owners.compactMap { $0 }.first { $0 != 0 } ?? 0
     self.user = user
@@ -44,33 +54,68 @@ struct AccessCheck {
     ]
   }
 
-  /// The parts that exist, with the rights that are needed: a file that a commit only replaces is only read.
-  private func parts() -> [(path: String, rights: Int32)] {
-    guard let control else {
-      return ["", "-journal", "-wal", "-shm", "-wake", "-lock"].map { (path + $0, R_OK | W_OK) }
+  /// Whether the user may not read the database, the journal or a directory on the way to them, so that no other
+  /// check can succeed.
+  var isBarred: Bool {
+    parts().contains { part in
+      let isOnTheWay = part.path == path || part.path == control.map { $0 + "/journal.db" }
+      return (isOnTheWay || Self.isDirectory(part.path)) && finding(about: part)?.verdict == .problem
     }
-    let shared = PathParts(control).parent  // The one of all suites of preferences.
-    let directories = [shared, control].filter { $0 != PathParts(path).parent }.map { ($0, R_OK) }
-    guard Self.isDirectory(control) else { return directories }
-    func entries(_ directory: String) -> [String] {
-      ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted().map { directory + "/" + $0 }
-    }
-    let inside = entries(control)
-    let values = Self.isDirectory(path) ? entries(path).filter { !Self.isDirectory($0) } : [path]
-    return directories + values.map { ($0, R_OK) }
-      + inside.map { ($0, $0.hasPrefix(control + "/journal.db") || $0 == control + "/attributes" ? R_OK | W_OK : R_OK) }
-      + inside.filter(Self.isDirectory).flatMap { directory in
-        entries(directory).map { ($0, directory.hasSuffix("/owners") ? R_OK | W_OK : R_OK) }
-      }
   }
 
-  private func finding(about path: String, _ rights: Int32) -> Finding? {
+  /// Whether the user may write to the store. A reader opens fewer files.
+  private var isWriter: Bool {
+    let directory = control ?? PathParts(path).parent
+    guard user != geteuid() else { return faccessat(AT_FDCWD, directory, W_OK, AT_EACCESS) == 0 }
+    return Self.status(directory).map { mayUse(directory, $0, W_OK) } ?? true
+  }
+
+  /// The parts that the user of the store opens, which may be missing. Other files there, such as the log of a lost
+  /// journal, prevent nothing.
+  private func parts() -> [Part] {
+    let isWriter = isWriter
+    guard let control else { return Self.database(path, isWriter) }
+    let shared = PathParts(control).parent  // The one of all suites of preferences.
+    let directories = [shared, control].filter { $0 != PathParts(path).parent }.map { Part(path: $0) }
+    guard Self.isDirectory(control) else { return directories }
+    let values = Self.isDirectory(path) ? Self.entries(path).filter(Self.isValue) : [path]
+    let inside = ["staged", "retained", "names", "quarantine", "seal"] + (isWriter ? ["owners", "copy"] : [])
+    // What a writer that was killed has not completed is in files of this name.
+    let contents = ["staged", "retained", "names"].flatMap { Self.entries(control + "/" + $0) }
+      .filter { !$0.hasSuffix(".new") }
+    let read: [String] = values + inside.map { control + "/" + $0 } + contents
+    var parts = directories + Self.database(control + "/journal.db", isWriter)
+    parts += read.map { Part(path: $0) }
+    guard isWriter else { return parts }
+    let written = [control + "/attributes"] + Self.entries(control + "/owners")
+    parts += written.map { Part(path: $0, rights: R_OK | W_OK) }
+    parts += Self.entries(control + "/quarantine").map { Part(path: $0, isNeeded: false) }
+    return parts
+  }
+
+  private static func database(_ path: String, _ isWriter: Bool) -> [Part] {
+    let suffixes = isWriter ? ["", "-journal", "-wal", "-shm", "-wake", "-lock"] : ["", "-wal", "-shm"]
+    return suffixes.map { Part(path: path + $0, rights: isWriter ? R_OK | W_OK : R_OK) }
+  }
+
+  private static func entries(_ directory: String) -> [String] {
+    ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted().map { directory + "/" + $0 }
+  }
+
+  /// Whether a path in a directory of values is that of a value: other files there do not belong to the store.
+  private static func isValue(_ path: String) -> Bool {
+    let name = PathParts(path).last
+    return (FileName.key(of: name) != nil || FileName.isHashed(name)) && !isDirectory(path)
+  }
+
+  private func finding(about part: Part) -> Finding? {
+    let path = part.path
     guard let status = Self.status(path) else { return nil }
     let isDirectory = status.st_mode & S_IFMT == S_IFDIR
     // A directory of this user without rights is what the other checks report.
     guard isDirectory ? status.st_uid != user : status.st_mode & S_IFMT == S_IFREG else { return nil }
     let reading = isDirectory ? R_OK | X_OK : R_OK
-    let needed = isDirectory ? (path == self.path ? reading : reading | W_OK) : rights
+    let needed = isDirectory ? (path == self.path ? reading : reading | W_OK) : part.rights
     guard !mayUse(path, status, needed) else { return nil }
     let mayRead = mayUse(path, status, reading)
     // Nothing is missing in a store that is open for reading only as a whole.
@@ -82,7 +127,7 @@ struct AccessCheck {
       ? "This user may not \(action) \(path), which belongs to \(owner)."
       : "\(path) belongs to \(owner), so \(Self.name(of: user)), whose store it is, may not \(action) it."
     let fix = advice(path, status, owner)
-    return mayRead ? .warning(store, message, fix: fix) : .problem(store, message, fix: fix)
+    return mayRead || !part.isNeeded ? .warning(store, message, fix: fix) : .problem(store, message, fix: fix)
   }
 
   private func advice(_ path: String, _ status: stat, _ owner: String) -> String {

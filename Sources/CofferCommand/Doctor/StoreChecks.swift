@@ -68,8 +68,9 @@ struct StoreChecks {
       Array(
         paths.map { SystemChecks.usable(name, URL(fileURLWithPath: $0).path) }.filter { $0.verdict != .ok }.prefix(1))
     }
-    let barred = AccessCheck(name, at: path, control: control.first).all()
-    if geteuid() != 0, barred.contains(where: { $0.verdict == .problem }) { return barred }
+    let accessCheck = AccessCheck(name, at: path, control: control.first)
+    let barred = accessCheck.all()
+    if geteuid() != 0, accessCheck.isBarred { return barred }
     do {
       guard try PathParts.exists(path) else {
         let found = obstacles(to: [PathParts(path).parent])
@@ -154,7 +155,8 @@ struct StoreChecks {
 
   /// Copies the files of the journal in one consistent state, retrying up to 50 times while another process writes.
   private func copyJournal(in control: String, to folder: String) async throws {
-    // The wake-up file comes first: the commits that it announces must be in the files copied after it.
+    // The wake-up file comes first: the commits that it announces must be in the files copied after it. A reader, who
+    // may have no right to read it, does without it.
     let files = ["/journal.db-wake", "/journal.db", "/journal.db-wal"]
     func stamps() throws -> [FileStamp?] {
       let directory = try Directory(control, location: name)
@@ -164,7 +166,8 @@ struct StoreChecks {
       let before = try stamps().dropFirst()
       for (file, stamp) in zip(files, try stamps()) {
         try? FileManager.default.removeItem(atPath: folder + file)
-        if stamp != nil { try FileManager.default.copyItem(atPath: control + file, toPath: folder + file) }
+        guard stamp != nil, !file.hasSuffix("-wake") || access(control + file, R_OK) == 0 else { continue }
+        try FileManager.default.copyItem(atPath: control + file, toPath: folder + file)
       }
       if try stamps().dropFirst() == before { return }
       try await Task.sleep(for: .milliseconds(20))

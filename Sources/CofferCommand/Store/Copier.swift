@@ -65,7 +65,8 @@ actor Copier {
   }
 
   /// Copies all values, or those up to the cancellation of the task. All that the tally counts as copied is durable in
-  /// TO when this returns; what it found unchanged, if it was not cancelled.
+  /// TO when this returns. Without a cancellation, so is what it found unchanged, unless another process stored that
+  /// with a relaxed commit after the last commit of the copy or, if it commits nothing, after TO was opened.
   func run() async throws -> Tally {
     defer { progress.clear() }
     do {

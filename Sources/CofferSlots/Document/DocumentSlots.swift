@@ -61,10 +61,8 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   package func availability() -> StoreAvailability {
     do {
-      _ = try file.document()
-      // To a writer, the values of a deleted file are deleted, which it commits. A reader has no other way to tell it.
-      guard isReadOnly, file.isDeleted else { return .available }
-      return .unavailable(reason: "The file was moved or deleted while the store was open.")
+      _ = try presentDocument()
+      return .available
     } catch {
       return .unavailable(reason: (error as? StorageError)?.message ?? "The file cannot be read.")
     }
@@ -78,6 +76,17 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   /// Changes content of the file other than its values. Call it only inside ``SlotEngine/alone(_:)``.
   package func change(_ body: (inout Format.Document) throws -> Void) throws { try file.change(body) }
 
+  /// Returns the current content of the file for reads of its values.
+  ///
+  /// To a writer, the values of a deleted file are deleted, which it commits. A reader has no other way to report it.
+  private func presentDocument() throws -> Format.Document {
+    let document = try file.document()
+    guard isReadOnly, file.isDeleted else { return document }
+    throw StorageError(
+      .unavailable, "The file was moved or deleted while the store was open.",
+      advice: "Put the file back, or open the store again.")
+  }
+
   private func directory(_ slot: Slot) -> (directory: Directory, id: SlotID)? {
     switch slot {
     case .value: nil
@@ -88,7 +97,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   package func read(_ slot: Slot) throws -> SlotContent? {
-    if case .value(let key) = slot { return try format.content(of: key, in: file.document()) }
+    if case .value(let key) = slot { return try format.content(of: key, in: presentDocument()) }
     guard let (directory, id) = directory(slot) else { return nil }
     return try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
   }
@@ -100,13 +109,13 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   }
 
   package func stamp(_ slot: Slot) throws -> SlotPresence? {
-    if case .value(let key) = slot { return format.presence(of: key, in: try file.document()) }
+    if case .value(let key) = slot { return format.presence(of: key, in: try presentDocument()) }
     guard let (directory, id) = directory(slot) else { return nil }
     return try directory.stamp(id.description).map { _ in SlotPresence(stamp: nil) }
   }
 
   package func list() throws -> [Slot] {
-    try format.keys(of: file.document()).map { .value($0) }
+    try format.keys(of: presentDocument()).map { .value($0) }
       + staged.fileNames().compactMap { SlotID($0).map { .staged($0) } }
       + retained.fileNames().compactMap { SlotID($0).map { .retained($0) } }
   }

@@ -95,7 +95,8 @@ package struct SlotControl: Sendable {
     }
     throw StorageError(
       .busy, "Another process has been opening the store for too long.",
-      advice: "Try again, or look for a process that hangs.", location: name)
+      advice: "Try again, or look for a process that holds a lock on \(directory.escapingControlCharacters).",
+      location: name)
   }
 
   /// Renames the leftover files of a deleted journal, which mean nothing without it. Files renamed earlier are kept.

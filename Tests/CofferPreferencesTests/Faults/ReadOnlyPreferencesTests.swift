@@ -60,6 +60,29 @@ import Testing
     try await readingOnPurpose(fixture) { try await expect(FileScenario.before, in: $0, "from the copy") }
   }
 
+  @Test("While the file is gone, no value is absent: reading throws unavailable")
+  func deleted() async throws {
+    let fixture = try await PreferenceFixture.filled()
+    var configuration = SlotConfiguration()
+    configuration.access = .readOnly
+    let engine = try await fixture.use { [configuration] in
+      try await SlotEngine.preferences(suite: fixture.suite, configuration: configuration)
+    }
+    try await expect(FileScenario.before, in: engine, "before")
+    #expect(rename(fixture.file, fixture.outside("kept")) == 0)
+    for key in ["theme", "none"] {
+      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey(key)) }
+      #expect(error?.code == .unavailable && error?.message.contains("deleted") == true, "\(String(describing: error))")
+    }
+    let error = await #expect(throws: StorageError.self) {
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1_000) }
+    }
+    #expect(error?.code == .unavailable)
+    #expect(rename(fixture.outside("kept"), fixture.file) == 0)
+    try await expect(FileScenario.before, in: engine, "put back")
+    try await engine.close()
+  }
+
   @Test("After a writer was killed at any step, the committed state is read")
   func stepKills() async throws {
     var kills = 0

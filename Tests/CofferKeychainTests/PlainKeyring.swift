@@ -41,6 +41,8 @@
         return [.variant(.string("")), .objectPath("/org/freedesktop/secrets/session/s1")]
       case "ReadAlias": return [.objectPath(collection)]
       case "Get": return [.variant(.bool(false))]
+      case "SearchItems" where call.interface == "org.freedesktop.Secret.Service":
+        return [.objectPaths([]), .objectPaths([])]
       case "SearchItems": return [.objectPaths([])]
       case "CreateItem":
         if let secret = BusValue.structure(call.arguments)[1]?[2]?.bytes { seen.withLock { $0.items.append(secret) } }

@@ -5,11 +5,12 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// A store whose reads are expensive, as those of a keyring, and that counts its listings.
+/// A store whose listings are expensive, as those of a keyring, and that counts them.
 private final class SlowSlots: Slots {
   let shelf = ShelfSlots()
   let lists = Locked(0)
   let readsBlock = true
+  let listsSlowly = true
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
@@ -21,7 +22,7 @@ private final class SlowSlots: Slots {
   }
 }
 
-/// Opening a store whose reads block, and reading one of its values.
+/// Opening a store that lists slowly, and reading one of its values.
 @Suite(.serialized) struct SingleReadTests {
   let directory: TemporaryDirectory
   private let slots = SlowSlots()

@@ -9,7 +9,7 @@ import CofferLocks
     func home() throws -> KeyringItemPath? {
       guard let before = try former() else { return nil }
       let noted = before.path
-      guard !before.isLocked else { throw before.isLockedError }
+      guard !before.isLocked else { throw before.lockedError(isNoted: history.collection != nil) }
       // One at a time: the first is one of ours, as a rule.
       let hasOurs = try client.search(scopeAttributes, in: noted).contains { path in
         try client.items([path]).contains(where: isOurs)
@@ -24,22 +24,21 @@ import CofferLocks
     }
 
     /// Returns another collection with values of ours if none is noted, as after the journal was lost, and the default
-    /// one has none. Looked for once.
+    /// one has none. Looked for once, unless that fails.
     private func elsewhere() throws -> KeyringItemPath? {
       if let found = foundElsewhere.withLock({ $0 }) { return found.first }
       let ours = scopeAttributes + [KeyringAttribute("xdg:schema", Self.schema)]
       let standard = try client.defaultPath()
-      let items: [KeyringItemPath]
-      do { items = try client.searchEverywhere(ours) } catch let error as StorageError where error.code != .unavailable
-      {
-        items = []  // This keyring cannot search all of its collections.
-      }
+      let items = try client.searchEverywhere(ours) ?? []
+      // Without a group, a search also returns the items of every group.
+      let isInDefault =
+        try items.contains { $0.parent == standard } && client.items(client.search(ours)).contains(where: isOurs)
       // A locked item does not show all of its attributes.
       let found =
-        try items.contains { $0.parent == standard }
+        try isInDefault
         ? nil
-        : items.lazy.compactMap(\.parent).first { path in
-          guard let collection = try? client.collection(path) else { return false }
+        : items.compactMap(\.parent).uniqued.first { path in
+          guard path != standard, let collection = try client.collection(path) else { return false }
           return try collection.isLocked || client.items(items.filter { $0.parent == path }).contains(where: isOurs)
         }
       foundElsewhere.withLock { $0 = found.map { [$0] } ?? [] }

@@ -31,6 +31,7 @@ import CofferLocks
 
     // Calls wait for the keyring's daemon, which syncs its file but not the file's directory.
     let readsBlock = true
+    let listsSlowly = true
     let keepsSecrets = true
 
     static let schema = "coffer.Secret"
@@ -273,7 +274,7 @@ import CofferLocks
       do {
         try create(data, .staged, id, label: "\(scope.service): \(key.string.escapingControlCharacters)", accessibility)
       } catch let error as StorageError where error.code == .outcomeUnknown {
-        // The item may exist, but has no effect without its commit, and the next open removes it.
+        // The item may exist, but has no effect without its commit; the recovery of a later handle removes it.
         throw StorageError(
           .unavailable, "The keyring did not confirm within the timeout that it stored the value.",
           advice: "Nothing was changed. Try again.", underlying: error.underlying)

@@ -137,13 +137,19 @@ import CofferLocks
       }
     }
 
-    /// Returns the items in all collections that have all of these attributes. Locked ones, too.
-    func searchEverywhere(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath] {
+    /// Returns the items in all collections that have all of these attributes, including locked ones, or `nil` if this
+    /// keyring cannot search all of its collections.
+    func searchEverywhere(_ attributes: [KeyringAttribute]) throws -> [KeyringItemPath]? {
       let arguments = try [BusValue.attributes(checked(attributes))]
       return try inWords {
-        try withService { service in
-          let reply = try service.call(.searchAllItems, at: KeyringService.path, arguments)
-          return [reply[0], reply[1]].flatMap { $0?.children.compactMap(\.itemPath) ?? [] }
+        try withService { service -> [KeyringItemPath]? in
+          do {
+            let reply = try service.call(.searchAllItems, at: KeyringService.path, arguments)
+            let found = (reply[0]?.children ?? []) + (reply[1]?.children ?? [])
+            return found.compactMap(\.itemPath)
+          } catch let failure as BusFailure where failure.isOfNoMethod {
+            return nil
+          }
         }
       }
     }

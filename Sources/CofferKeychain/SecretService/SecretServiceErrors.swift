@@ -117,11 +117,13 @@ enum KeyringProvider {
 }
 
 extension KeyringCollection {
-  /// The error for the case that this collection may have the values, is locked, and is not the default one.
-  var isLockedError: StorageError {
+  /// Returns the error for the case that this collection is locked and is not the default one.
+  /// - Parameter isNoted: whether values are recorded to be in it; otherwise it may have them.
+  func lockedError(isNoted: Bool) -> StorageError {
     StorageError(
       .unavailable,
-      "The values are in the keyring '\(label.escapingControlCharacters)', which is locked and is not the default one.",
+      "The values \(isNoted ? "are" : "may be") in the keyring '\(label.escapingControlCharacters)', which is locked "
+        + "and is not the default one.",
       advice: "Unlock it in the keyring program (for GNOME: 'seahorse').", location: keyringLocation)
   }
 }
@@ -152,6 +154,9 @@ package let keyringLocation = "keyring:org.freedesktop.secrets"
 
     /// Whether the called object does not exist.
     var isOfNoObject: Bool { kind == .noObject || name == "org.freedesktop.Secret.Error.NoSuchObject" }
+
+    /// Whether the called process has no such method or interface.
+    var isOfNoMethod: Bool { kind == .noObject || name == "org.freedesktop.DBus.Error.UnknownInterface" }
 
     /// Whether the connection or the called process ended before it replied.
     var isOfLostConnection: Bool { kind == .closed || kind == .gone }

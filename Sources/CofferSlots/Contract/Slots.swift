@@ -29,6 +29,9 @@ package protocol Slots: Sendable {
   /// Whether a read may block its thread, for instance because it calls another process.
   var readsBlock: Bool { get }
 
+  /// Whether a listing costs a call for each value, so that recovery waits until one is needed.
+  var listsSlowly: Bool { get }
+
   /// Whether nothing derived from a value may be written elsewhere, not even its checksum or size, since a short secret
   /// could be guessed from them. Such a store reports the version of each value, or a stamp that changes with it.
   var keepsSecrets: Bool { get }
@@ -139,6 +142,7 @@ package enum SlotEvent: Hashable, Sendable {
 extension Slots {
   package var survivesPowerLoss: Bool { false }
   package var readsBlock: Bool { false }
+  package var listsSlowly: Bool { false }
   package var keepsSecrets: Bool { false }
   package var holdsPropertyLists: Bool { false }
   package var isTakingOver: Bool { false }

@@ -115,7 +115,7 @@ final class SlotStore: SlotCore {
     self.recovery = recovery
     slotAvailability = availability
     // One secret of a keyring is read without reading every item, which recovery does: it waits for another use.
-    let mustBegin = try !slots.readsBlock || isNew || records.read { try $0.hasRows(in: SlotJournal.intentTable) }
+    let mustBegin = try !slots.listsSlowly || isNew || records.read { try $0.hasRows(in: SlotJournal.intentTable) }
     if mustBegin { recovery.begin() } else { recovery.waitForUse() }
   }
 

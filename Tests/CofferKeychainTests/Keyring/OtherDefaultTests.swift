@@ -83,6 +83,25 @@
       try await again.close()
     }
 
+    @Test("Items of a group in the default keyring do not hide the values without a group in another one")
+    func groups() async throws {
+      let fixture = try KeyringFixture(password: "pw")
+      let other = try fixture.makeCollection("Other")
+      try fixture.setDefault(other)
+      let engine = try await fixture.open()
+      try await put("key", "kept", into: engine)
+      try await engine.close()
+      try fixture.setDefault(try #require(first))
+      let grouped = try await fixture.open(group: "team")
+      try await put("key", "of the group", into: grouped)
+      try await grouped.close()
+      try FileManager.default.removeItem(at: note(fixture))
+      let again = try await fixture.open()
+      #expect(try await text("key", in: again) == "kept")
+      #expect(try await values(again) == ["key": "kept"])
+      try await again.close()
+    }
+
     @Test("A store without values in the former default keyring uses the new one")
     func emptied() async throws {
       let fixture = try KeyringFixture(password: "pw")

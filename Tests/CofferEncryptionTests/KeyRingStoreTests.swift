@@ -172,6 +172,23 @@ import Testing
     #expect(try await store.open(settings: EncryptionSettings()) { _ in other }.ring == changed.ring)
   }
 
+  @Test func aLabelThatIsChangedWhileTheStoreIsOpenAccusesNobody() async throws {
+    let engine = MemoryEngine()
+    let first = try await open(engine)
+    let store = try KeyRingStore(engine)
+    _ = try await store.update(first) { $0.label = "new" }
+    let changed = try await storageError { _ = try await store.reload(first) }
+    #expect(changed.code == .wrongLabel && changed.message.contains("'new'"), "\(changed)")
+    #expect(changed.message.contains("was changed while") && !changed.advice.contains("somebody"), "\(changed)")
+    // The ring of another store, which was put in place of this one.
+    let other = MemoryEngine()
+    _ = try await KeyRingStore(other).update(open(other)) { $0.label = "other" }
+    let planted = try #require(try await other.record(KeyRingStore.record)?.content)
+    try await put(engine, .putRecord(KeyRingStore.record, planted), .putRecord(KeyRingStore.copy, planted))
+    let replaced = try await storageError { _ = try await store.reload(first) }
+    #expect(replaced.code == .wrongLabel && replaced.advice.contains("somebody"), "\(replaced)")
+  }
+
   @Test func aRingIsRemovedWithItsStore() async throws {
     let engine = MemoryEngine()
     let first = try await open(engine)

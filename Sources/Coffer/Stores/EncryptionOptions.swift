@@ -29,9 +29,9 @@ public struct EncryptionOptions: Sendable {
   /// Returns the label of the store with a location, such as `sqlite:/var/lib/shop.db`, to which its key ring is bound
   /// (`EncryptionConfiguration.label`). So no store of the application can be put in place of another one.
   ///
-  /// By default, and where it returns `nil`, the label is the kind of the store and the last part of its address:
-  /// `sqlite:shop.db`. So a store of the same name in another directory opens as well; with a label of its own it does
-  /// not. A store that is to be renamed needs one, too.
+  /// By default, and where it returns `nil`, the label is the kind of the store and the last part of its address,
+  /// whose symbolic links are resolved: `sqlite:shop.db`. So a store of the same name in another directory opens as
+  /// well; with a label of its own it does not. A store that is to be renamed needs one, too.
   public var label: (@Sendable (_ store: String) -> String?)?
   /// Returns how the store with a location, such as `sqlite:/var/lib/shop.db`, notices that an older copy of it was put
   /// back; `nil`, the default, if none does. A store without encrypted values asks its anchor when it is opened, and is

@@ -86,6 +86,21 @@ extension StoreLocation {
     }
   }
 
+  /// The location with canonical paths, as the engines describe databases and files: symbolic links are resolved, those
+  /// to the directory of a missing store as well.
+  package var canonical: StoreLocation {
+    switch self {
+    case .sqlite(let path): .sqlite(path: Self.canonical(path))
+    case .files(let directory): .files(directory: Self.canonical(directory))
+    case .encrypted(let base): .encrypted(base.canonical)
+    case .sealed, .chain, .memory, .preferences, .keychain, .other: standardized
+    }
+  }
+
+  private static func canonical(_ path: String) -> String {
+    PathParts.canonical(URL(fileURLWithPath: path).path) ?? absolute(path)
+  }
+
   private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
 }
 

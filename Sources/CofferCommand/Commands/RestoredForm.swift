@@ -78,7 +78,7 @@ extension KeySources {
   /// Checks that the given key opens a backup, and will open it at its location. Changes nothing.
   /// - Throws: `wrongPassphrase`; `wrongLabel` for the backup of another store; the errors of the source.
   fileprivate func checkKey(ofBackup path: String, for location: StoreLocation) async throws {
-    let label = standardLabel(of: location.unencrypted.standardized.description)
+    let label = standardLabel(of: location.unencrypted.canonical.description)
     let base = try await openStoredForm(of: .sqlite(path: path), passphrases, creating: false, access: .readOnly)
     try await closing(base) { engine in
       if let stored = try await StoredKeyRingFacts(engine) {

@@ -146,11 +146,7 @@ private struct RotationCommand: Sendable {
     case .decryption: text += "Decrypted \(extent)."
     case .newKey: text += "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
     }
-    if report.unexpectedValues > 0 {
-      text +=
-        " \(counted(report.unexpectedValues, "value")) had been in plain although the store was encrypted, and "
-        + "anybody who can write its files may have written them: check that they are yours."
-    }
+    text += unexpected(report)
     if report.isFinished, !report.isComplete {
       text += " \(counted(report.failures.count, "value")) cannot be read; the store is encrypted."
     } else if !report.isComplete {
@@ -161,6 +157,16 @@ private struct RotationCommand: Sendable {
       text += " Run it again for a new key: what was deleted or disclosed since that run began is under this one."
     }
     try? Output.error.note(text)
+  }
+
+  /// Says which values somebody else may have put into the store in plain.
+  private func unexpected(_ report: RotationReport) -> String {
+    guard let number = report.unexpectedValues else {
+      return " Values that somebody else has written in plain before this run cannot be told from the others."
+    }
+    guard number > 0 else { return "" }
+    return " \(counted(number, "value")) had been in plain although the store was encrypted, and anybody who can write "
+      + "its files may have written them: check that they are yours."
   }
 
   /// Says where plain values may remain after a whole encryption.
@@ -187,7 +193,7 @@ extension RotationReport {
     .object([
       ("store", .text(store)), ("goal", .text(goal.rawValue)), ("continued", .flag(continuedEarlier)),
       ("values", .number(values)), ("changed", .number(changedValues)), ("changedBytes", .number(changedBytes)),
-      ("unexpected", .number(unexpectedValues)),
+      ("unexpected", unexpectedValues.map { .number($0) } ?? .none),
       ("primaryKey", .optional(primaryKey)), ("removedKeys", .list(removedKeys.map(JSON.text))),
       ("scrubbed", .flag(isScrubbed)),
       (

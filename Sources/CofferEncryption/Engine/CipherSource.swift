@@ -186,6 +186,7 @@ final class CipherSource: Sendable {
     freshness?.noteCommit(open.ring.generation)
     let next = try StoreCipher(open, over: base, configuration, uses)
     state.withLock { state in
+      state.failure = nil
       guard state.current.ring.generation < next.ring.generation else { return }
       state.current = next
       state.check(at: JournalPosition(epoch: base.latestPosition.epoch, revision: open.revisions.newest))
@@ -205,10 +206,11 @@ final class CipherSource: Sendable {
   }
 
   /// Returns the state that is valid after a value did not open under `cipher`.
-  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed; `rolledBack`; `encryptionUnfinished`.
+  /// - Throws: `error` if the ring cannot be read; `notFound` if it was removed; `rolledBack`; `encryptionUnfinished`;
+  ///   `wrongLabel` if it has another label now.
   func reload(after cipher: StoreCipher, orThrow error: StorageError) async throws -> StoreCipher {
     do { return try await reload(after: cipher) } catch let cause as StorageError
-      where ![.notFound, .closed, .rolledBack, .encryptionUnfinished].contains(cause.code)
+      where ![.notFound, .closed, .rolledBack, .encryptionUnfinished, .wrongLabel].contains(cause.code)
     {
       throw error
     }

@@ -19,12 +19,13 @@ public struct EncryptionConfiguration: Sendable {
   public var freshness: FreshnessSettings?
 
   /// The label of the store, to which its key ring is bound, at most 1,024 bytes. By default (`nil`), it is the kind of
-  /// the store and the last part of its address: `sqlite:shop.db`.
+  /// the store and the last part of its address, whose symbolic links are resolved: `sqlite:shop.db`.
   ///
   /// A store does not open under another label (`wrongLabel`), so that of several stores with one root key none can be
   /// put in place of another. A store that is to be renamed, and stores of one name in several directories, need labels
-  /// of their own: a name that each keeps wherever it is, such as `journal`. A backup has the label of its store. The
-  /// error for a wrong label states the right one, which is sealed in the key ring.
+  /// of their own: a name that each keeps wherever it is, such as `journal`. So does one whose address ends with a
+  /// symbolic link or a mount point that may change. A backup has the label of its store. The error for a wrong label
+  /// states the right one, which is sealed in the key ring.
   public var label: String?
 
   /// Whether a store opens whose encryption or decryption was begun and is not finished; `false` by default, and then

@@ -71,6 +71,7 @@ package final class SelectiveEncryption: EngineDecorator {
   package func open() async throws {
     guard opened == nil else { return }
     if isReadOnly { _ = try await openIfPresent() } else { _ = try await encryption() }
+    state.withLock { $0.failure = nil }
   }
 
   /// Returns the engine that encrypts, or `nil` if the store has no key ring.
@@ -121,6 +122,7 @@ package final class SelectiveEncryption: EngineDecorator {
       if state.opening == task { state.opening = nil }
       guard let engine = try result?.get() else { throw StorageError.closed(description) }
       state.opened = engine
+      state.failure = nil
       return engine
     }
   }

@@ -138,7 +138,8 @@ package struct KeyRingStore: Sendable {
   }
 
   /// Reads the ring again, as after a failed ``OpenKeyRing/precondition``.
-  /// - Throws: `wrongPassphrase` if the root key was changed meanwhile, `notFound` if the store is no longer encrypted.
+  /// - Throws: `wrongPassphrase` if the root key was changed meanwhile, `wrongLabel` if the label was, `notFound` if
+  ///   the store is no longer encrypted.
   package func reload(_ open: OpenKeyRing) async throws -> OpenKeyRing {
     for _ in 0..<Self.attempts {
       guard let stored = try await StoredKeyRing.load(from: engine) else {
@@ -150,6 +151,14 @@ package struct KeyRingStore: Sendable {
         throw StorageError(
           .wrongPassphrase, "The root key of the store was changed while it was open.",
           advice: "Open the store again with the new key or passphrase. Nothing was changed.",
+          location: engine.description)
+      } catch let error as StorageError
+        where error.code == .wrongLabel && stored.candidates.first?.header.storeID == open.ring.storeID
+      {
+        // Of another store, the error stays as it is.
+        throw StorageError(
+          .wrongLabel, "\(error.message) The label was changed while the store was open.",
+          advice: "Open the store again with the new label (EncryptionConfiguration.label). Nothing was changed.",
           location: engine.description)
       }
     }

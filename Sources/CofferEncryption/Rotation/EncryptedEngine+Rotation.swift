@@ -105,7 +105,7 @@ extension EncryptedEngine {
   ) async throws -> (engine: EncryptedEngine, rotation: KeyRotation) {
     if accepts { try checkAcceptance(of: base, configuration) }
     let reader = RootKeyReader(key)
-    var (isContinued, wasComplete) = (false, false)
+    var phase: KeyRing.Phase?
     let engine = try await open(base, configuration, acceptingRollback: accepts, serving: .encrypting) { store in
       var isNew = false
       let open = try await store.open(
@@ -114,8 +114,8 @@ extension EncryptedEngine {
         isNew = derivation == nil
         return try await reader.rootKey(for: derivation)
       }
-      isContinued = !isNew && open.ring.phase == .encrypting
-      wasComplete = open.ring.phase == .complete && open.ring.coverage == configuration.coverage
+      let isExtended = open.ring.phase == .complete && open.ring.coverage != configuration.coverage
+      phase = isNew || isExtended ? nil : open.ring.phase
       return open
     } changing: { store, open in
       let extends = open.ring.coverage == .declared && configuration.coverage == .all
@@ -126,15 +126,14 @@ extension EncryptedEngine {
         ring.phase = .encrypting
       }
     }
-    return (engine, try await engine.encryptPlainValues(continuing: isContinued, wasComplete: wasComplete))
+    return (engine, try await engine.encryptPlainValues(after: phase))
   }
 
   /// Encrypts the plain values of a store whose key ring was created for it, or continues to do so.
-  /// - Parameters:
-  ///   - continuing: whether an earlier run was interrupted, as the report says then.
-  ///   - wasComplete: whether an earlier run was completed, so that no value should be in plain.
+  /// - Parameter phase: the phase of the key ring before. In *complete* no value should be in plain; in the others an
+  ///   earlier run was interrupted. `nil`, the default, for values that are encrypted for the first time.
   package func encryptPlainValues(
-    continuing: Bool = false, wasComplete: Bool = false, from origin: StoreOrigin = StoreOrigin()
+    after phase: KeyRing.Phase? = nil, from origin: StoreOrigin = StoreOrigin()
   ) async throws -> KeyRotation {
     try checkRotation()
     // A store that was complete may hold plain values that another handle has written.
@@ -142,8 +141,8 @@ extension EncryptedEngine {
       guard ring.phase != .decrypting else { throw StorageError.isTransitional(self.description) }
       ring.phase = .encrypting
     }
-    return begin(.encryption, continuing: continuing, nil, origin) { engine, _, report in
-      if wasComplete { report.unexpectedValues = report.changedValues }
+    return begin(.encryption, continuing: phase == .encrypting, nil, origin) { engine, _, report in
+      if let phase { report.unexpectedValues = phase == .complete ? report.changedValues : nil }
       // What cannot be read is refused afterwards as before, and must not keep the other values from being used. Beside
       // hidden names, a damaged one under a plain name would keep them from being listed.
       let leaves = report.failures.allSatisfy { $0.isUnreadable && !(engine.hidesNames && $0.error.code == .damaged) }

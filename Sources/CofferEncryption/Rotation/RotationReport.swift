@@ -24,8 +24,9 @@ public struct RotationReport: Sendable {
   public internal(set) var changedValues = 0
   /// The number of values that were in plain although the encryption of the store had been completed before, and that
   /// were refused until now. Anybody who can write the store's files may have put them there; they were encrypted like
-  /// the values of a store that is encrypted for the first time.
-  public internal(set) var unexpectedValues = 0
+  /// the values of a store that is encrypted for the first time. `nil` if an earlier encryption or decryption was not
+  /// finished, since such values cannot be told then from those that waited for it.
+  public internal(set) var unexpectedValues: Int? = 0
   /// The plain size of the values that were written anew, in bytes.
   public internal(set) var changedBytes = 0
   /// The short ids of the keys that were removed from the key ring, since no value needs them any more.

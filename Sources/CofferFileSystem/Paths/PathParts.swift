@@ -37,6 +37,19 @@ package struct PathParts: Sendable {
       }
   }
 
+  /// Returns the canonical path of a file, or of a missing one in a directory that exists; `nil` if neither exists.
+  package static func canonical(_ path: String) -> String? {
+    if let real = realpath(path, nil) {
+      defer { free(real) }
+      return String(cString: real)
+    }
+    let parts = PathParts(path)
+    guard let parent = realpath(parts.parent, nil) else { return nil }
+    defer { free(parent) }
+    let prefix = String(cString: parent)
+    return (prefix == "/" ? "" : prefix) + "/" + parts.last
+  }
+
   /// Returns the path, or its canonical target if its last name is a symbolic link, so that one file has one name.
   /// - Throws: `notAStore` for a dangling link.
   package static func resolvingLink(_ path: String) throws(StorageError) -> String {

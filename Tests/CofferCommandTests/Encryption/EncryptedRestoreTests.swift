@@ -41,6 +41,22 @@ struct EncryptedRestoreTests {
     #expect(try await sandbox.coffer("get", "a", "--store", store, "--key-file", key).text == "old")
   }
 
+  @Test("A key opens the backup of a store that is reached through a link", arguments: ["", "file:"])
+  func linked(_ scheme: String) async throws {
+    try FileManager.default.createSymbolicLink(
+      atPath: sandbox.path("link.db"), withDestinationPath: sandbox.path("target.db"))
+    try FileManager.default.createSymbolicLink(
+      atPath: sandbox.path("directory"), withDestinationPath: sandbox.path(""))
+    try await sandbox.coffer("set", "a", "old", "--store", "encrypted:\(scheme)target.db", "--key-file", key)
+    for store in ["\(scheme)link.db", "\(scheme)directory/target.db"] {
+      #expect(try await sandbox.coffer("backup", "b.backup", "--overwrite", "--store", store).status == 0)
+      let restored = try await sandbox.coffer(
+        "restore", "b.backup", "--yes", "--discard", "--store", store, "--key-file", key)
+      #expect(restored.status == 0 && restored.words.contains("opens with the given key"), "\(restored.errors)")
+      #expect(try await sandbox.coffer("get", "a", "--store", store, "--key-file", key).text == "old")
+    }
+  }
+
   @Test("A torn store is no obstacle to its restoration")
   func torn() async throws {
     try await sandbox.coffer("set", "a", "old")

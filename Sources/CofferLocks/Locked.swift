@@ -72,17 +72,19 @@ public final class Locked<Value>: Sendable {
       return try body(&value.pointee)
     }
   #else
+    // Specialized for its callers, but not inlined: an asynchronous function would keep the address of the thread's id,
+    // which `Mutex` compares with its owner, over a suspension, and lock as a thread that it has left.
     @usableFromInline let mutex: Mutex<Value>
     /// Creates a lock that protects `value`.
     @inlinable public init(_ value: sending Value) { mutex = Mutex(value) }
     /// Calls `body` with exclusive access to the value. `body` must neither block nor lock again.
-    @inlinable public func withLock<R, E: Error>(
+    @inlinable @inline(never) public func withLock<R, E: Error>(
       _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R {
       try mutex.withLock(body)
     }
     /// Calls `body` as ``withLock(_:)``, or returns `nil` at once if another thread has access.
-    @inlinable public func withLockIfAvailable<R, E: Error>(
+    @inlinable @inline(never) public func withLockIfAvailable<R, E: Error>(
       _ body: (inout sending Value) throws(E) -> sending R
     ) throws(E) -> sending R? {
       try mutex.withLockIfAvailable(body)

@@ -1,11 +1,11 @@
 import Coffer
+import CofferLocks
 import CofferTesting
-import Synchronization
 import Testing
 
 /// The calls of several capabilities, in their order.
 private final class CallLog: Sendable {
-  private let calls = Mutex<[String]>([])
+  private let calls = Locked<[String]>([])
   var all: [String] { calls.withLock { $0 } }
   func add(_ call: String) { calls.withLock { $0.append(call) } }
 }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferLocks
 import Foundation
 import Synchronization
 import Testing
@@ -14,9 +15,9 @@ enum Theme: String, Codable, Sendable { case system, dark }
 final class ProbeEngine: StorageEngine {
   private let base: any StorageEngine
   private let counter = Atomic<Int>(0)
-  private let failure = Mutex<StorageError?>(nil)
-  private let commitHook = Mutex<(@Sendable () async -> Void)?>(nil)
-  private let readHook = Mutex<(@Sendable () async -> Void)?>(nil)
+  private let failure = Locked<StorageError?>(nil)
+  private let commitHook = Locked<(@Sendable () async -> Void)?>(nil)
+  private let readHook = Locked<(@Sendable () async -> Void)?>(nil)
   private let missing: StoreCapabilities.Features
   private let maximumValueSize: Int?
   let forgetsCommits: Bool

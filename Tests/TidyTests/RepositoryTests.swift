@@ -24,6 +24,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule("no force unwraps", for: sources, forceUnwraps),
     Rule("libraries do not print", for: libraries, prints),
     Rule("exceptions to the checks are explained", for: ours, unexplainedExceptions),
+    Rule("locks are not inlined", for: ours, inlinableLocks),
     Rule("no collections keyed by String", for: sources, { stringKeys($0) }),
     Rule("imports point down", for: sources, imports),
     Rule("Watchify uses public names", for: ours, borrowedNames),

@@ -75,6 +75,11 @@ struct SafetyRuleTests {
     #expect(prints(swift(line)) == [])
   }
 
+  @Test func inlinableLocksAreFound() {
+    #expect(inlinableLocks(swift("private let a = Mutex<Int>(0)")).count == 1)
+    #expect(inlinableLocks(swift("let a = Locked(0)  // not Mutex(0)")) == [])
+  }
+
   @Test(arguments: [
     "final class A: @unchecked Sendable {", "nonisolated(unsafe) var a = 1", "@preconcurrency import B",
   ])

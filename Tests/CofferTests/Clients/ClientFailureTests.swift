@@ -2,7 +2,6 @@ import Coffer
 import CofferLocks
 import CofferTesting
 import Foundation
-import Synchronization
 import Testing
 
 /// A client whose value can be refused, and which records the task-local value of its calls.
@@ -27,7 +26,7 @@ private struct TextClient: Persistable {
 }
 
 private final class CallerLog: Sendable {
-  private let callers = Mutex<Set<String>>([])
+  private let callers = Locked<Set<String>>([])
   var all: Set<String> { callers.withLock { $0 } }
   func add(_ caller: String) { callers.withLock { _ = $0.insert(caller) } }
 }

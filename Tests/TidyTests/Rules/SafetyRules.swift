@@ -26,6 +26,12 @@ func prints(_ file: SourceFile) -> [Finding] {
   }
 }
 
+/// Finds locks that optimized asynchronous functions could inline.
+func inlinableLocks(_ file: SourceFile) -> [Finding] {
+  guard !file.isIn("Sources/CofferLocks") else { return [] }
+  return file.findings("use Locked, whose comment says why", with: "Mutex") { $0.contains(/\bMutex[<(]/) }
+}
+
 /// Finds disabled compiler checks without a comment that explains why they are safe.
 func unexplainedExceptions(_ file: SourceFile) -> [Finding] {
   file.code(with: "@unchecked", "nonisolated(unsafe)", "@preconcurrency").compactMap { index in

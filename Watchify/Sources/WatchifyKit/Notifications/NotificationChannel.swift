@@ -60,6 +60,8 @@ public struct NotificationMessage: Sendable {
   public var events: [ChangeEventDTO]
   /// The addresses of the product pages, by the identifiers of the changes.
   public var links: [UUID: String]
+  /// The identifier of a message without changes.
+  let id = UUID()
 
   /// Creates a message.
   public init(
@@ -71,11 +73,13 @@ public struct NotificationMessage: Sendable {
     self.links = links
   }
 
-  /// The test message.
-  public static let test = NotificationMessage(
-    kind: .test,
-    content: NotificationContent(
-      title: "Watchify", body: "This is a test notification.", threadIdentifier: "test", priority: .active))
+  /// A test message.
+  public static var test: NotificationMessage {
+    NotificationMessage(
+      kind: .test,
+      content: NotificationContent(
+        title: "Watchify", body: "This is a test notification.", threadIdentifier: "test", priority: .active))
+  }
 
   /// Creates the message about changes that were given up.
   static func missed(_ count: Int) -> NotificationMessage {

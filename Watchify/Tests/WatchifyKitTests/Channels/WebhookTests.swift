@@ -164,17 +164,59 @@ import Testing
     #expect(await failure(webhook)?.retryAfter == 600)
   }
 
+  @Test("A test has an identifier of its own, the same in the body and in the header")
+  func identifier() async throws {
+    let server = try ScriptedServer([.status(204)])
+    defer { server.stop() }
+    let webhook = WebhookChannel(try await localChannel(port: server.port, secrets: secrets), secrets: secrets)
+    for message in [NotificationMessage.test, .test, .missed(3)] { try await webhook.deliver(message) }
+    let ids = try server.log.map { request in
+      let id = try object(request.body)["id"] as? String
+      #expect(id == request.header("Watchify-Delivery"))
+      return id
+    }
+    #expect(Set(ids).count == 3)
+  }
+
+  @Test(
+    "A response that ends early accepts nothing",
+    arguments: [
+      "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n",
+      "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nacce",
+      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nacce\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+    ])
+  func cut(answer: String) async throws {
+    let server = try ScriptedServer([.raw(Array(answer.utf8)), .stall(Array(answer.utf8))])
+    defer { server.stop() }
+    let channel = try await localChannel(port: server.port, secrets: secrets)
+    let webhook = WebhookChannel(channel, secrets: secrets, deadline: .seconds(1))
+    for _ in 1...2 { #expect(await failure(webhook)?.isUncertain == true) }
+    #expect(server.log.count == 2, "it is not repeated within a delivery")
+  }
+
+  @Test("Whole responses of any length accept a message")
+  func whole() async throws {
+    let long = String(repeating: "x", count: 300_000)
+    let server = try ScriptedServer([
+      .text(long), .raw(Array("HTTP/1.1 200 OK\r\n\r\nuntil the end".utf8)), .json("{}"),
+      .raw(Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n".utf8)),
+      .raw(Array("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n".utf8)),
+    ])
+    defer { server.stop() }
+    let channel = try await localChannel(port: server.port, secrets: secrets)
+    let webhook = WebhookChannel(channel, secrets: secrets, deadline: .seconds(10))
+    for _ in 1...5 { try await webhook.deliver(.test) }
+    #expect(server.log.count == 5)
+  }
+
   @Test("A server that hangs, or closes the connection, leaves the outcome open; a closed port does not")
   func uncertain() async throws {
-    let server = try ScriptedServer([
-      .silence, .raw([]), .raw(Array("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n".utf8)),
-    ])
+    let server = try ScriptedServer([.silence, .raw([])])
     let channel = try await localChannel(port: server.port, secrets: secrets)
     let webhook = WebhookChannel(channel, secrets: secrets, deadline: .seconds(1))
     let hung = await failure(webhook)
     #expect(hung?.isUncertain == true && hung?.reason.contains("in time") ?? false)
     #expect(await failure(webhook)?.isUncertain == true)
-    try await webhook.deliver(.test)  // The status is enough.
     let port = server.port
     server.stop()  // Once: its descriptor may belong to another test afterwards.
     await server.stopped()

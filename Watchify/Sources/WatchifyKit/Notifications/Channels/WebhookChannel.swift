@@ -3,8 +3,8 @@ import Foundation
 
 /// Notifications through a webhook: one HTTP request per message.
 ///
-/// Redirects are not followed, because they would carry the message to a server that the user has not named. The
-/// response's body is not read.
+/// Redirects are not followed, because they would carry the message to a server that the user has not named. The body
+/// of an acceptance is read up to ``longestAnswer`` and dropped: a response that ends early accepts nothing.
 public actor WebhookChannel: NotificationChannel {
   /// The channel's name.
   public nonisolated var name: String { channel.name }
@@ -20,6 +20,8 @@ public actor WebhookChannel: NotificationChannel {
 
   /// The deadline of a delivery; shorter than the lifetime of a claim in the outbox.
   static let deadline = Duration.seconds(20)
+  /// The number of bytes of a response's body that must arrive if it has as many.
+  static let longestAnswer = 65_536
 
   /// Creates a channel. Connects when it delivers.
   public init(_ channel: ChannelDTO, secrets: ChannelSecrets) {
@@ -60,7 +62,7 @@ public actor WebhookChannel: NotificationChannel {
       reach: target.reach)
     let answer: HTTPAnswer
     do {
-      answer = try await transport.send(request, limit: HTTPTransport.BodyLimit(bytes: 1_024, cuts: true))
+      answer = try await transport.send(request, limit: HTTPTransport.BodyLimit(bytes: Self.longestAnswer, cuts: true))
     } catch { throw report(error) }
     try check(answer, at: date)
   }

@@ -81,7 +81,11 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
     if let address = watchify_curl_text(curl, easy, Int32(WATCHIFY_CURLINFO_PRIMARY_IP)) {
       answer.peer = String(cString: address)
     }
-    guard result != 0, !hasEnough else { return answer }
+    guard result != 0, !hasEnough else {
+      // For libcurl, a response may end in its head.
+      guard isHeadOver else { throw URLError(.networkConnectionLost) }
+      return answer
+    }
     if result == 7, let forbidden { throw ForbiddenAddress(address: forbidden) }
     let verification = watchify_curl_number(curl, easy, Int32(WATCHIFY_CURLINFO_SSL_VERIFYRESULT))
     if let flaw = InsecureConnection.Flaw(result: result, verification: verification) {
@@ -122,6 +126,8 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
       set(WATCHIFY_CURLOPT_POSTFIELDSIZE, upload.body.count)
       upload.body.withUnsafeBytes { set(WATCHIFY_CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
       upload.method.withCString { set(WATCHIFY_CURLOPT_CUSTOMREQUEST, UnsafeRawPointer($0)) }
+      // On a reused connection that the server closes, libcurl would send the message again by itself.
+      set(WATCHIFY_CURLOPT_FORBID_REUSE, 1)
     }
     request.certificates?.withCString { set(WATCHIFY_CURLOPT_CAINFO, UnsafeRawPointer($0)) }
     set(WATCHIFY_CURLOPT_PROTOCOLS, 1 | 2)  // http, https
@@ -166,10 +172,9 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
   private func endHead() -> Bool {
     guard answer.status >= 200 else { return true }
     isHeadOver = true
-    // For other statuses, and for uploads, the body is not needed.
-    guard request.upload == nil, (200...299).contains(answer.status) || [400, 503].contains(answer.status) else {
-      return end()
-    }
+    // For other statuses, and for uploads that were not accepted, the body is not needed.
+    let needed = (200...299).contains(answer.status) || request.upload == nil && [400, 503].contains(answer.status)
+    guard needed else { return end() }
     let length = answer.header("Content-Length").flatMap { Int($0) } ?? 0
     return length <= limit.bytes || limit.cuts || fail(AnswerTooLarge())
   }

@@ -30,6 +30,8 @@ enum ChannelRows {
       "SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)", [.text(channel.name)]
     ) { $0.flag(0) }[0]
     guard !isTaken else { return false }
+    // A delivery that ended after the removal of its channel has left a state.
+    try forget(channel.name, in: transaction)
     let options = String(decoding: try JSONEncoder().encode(channel.options), as: UTF8.self)
     try transaction.execute(
       "INSERT INTO channels VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -44,10 +46,15 @@ enum ChannelRows {
   static func delete(_ name: String, in transaction: SQLiteTransaction) throws -> UUID? {
     let id = try transaction.query("DELETE FROM channels WHERE name = ?1 RETURNING id", [.text(name)]) { $0.text(0) }
     guard let id = id.first.flatMap(UUID.init(uuidString:)) else { return nil }
+    try forget(name, in: transaction)
+    return id
+  }
+
+  /// Deletes all that is recorded about the channel of a name.
+  private static func forget(_ name: String, in transaction: SQLiteTransaction) throws {
     for table in ["outbox", "channel_states", "stock_told", "shown"] {
       try transaction.execute("DELETE FROM \(table) WHERE channel = ?1", [.text(name)])
     }
-    return id
   }
 
   // MARK: States
@@ -89,13 +96,12 @@ enum ChannelRows {
       """, [.text(channel), .date(now)])
   }
 
-  /// Records a failure; returns the date of the next attempt.
+  /// Records a failure, which begins or prolongs the channel's pause.
   /// - Parameter delay: returns the time until the next attempt, in seconds, from the number of consecutive failures.
-  @discardableResult
   static func fail(
     _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction,
     delay: (Int) -> TimeInterval
-  ) throws -> Date {
+  ) throws {
     let failures = try transaction.query(
       """
       INSERT INTO channel_states (channel, last_failure, reason, failures) VALUES (?1, ?2, ?3, 1)
@@ -105,7 +111,6 @@ enum ChannelRows {
     let turn = now.addingTimeInterval(min(delay(failures), 86_400))
     try transaction.execute(
       "UPDATE channel_states SET not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
-    return turn
   }
 
   /// Records that a message was refused for good. The channel itself seems to work, so it does not pause. After many

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// A process may end between a delivery and its record, and a server may accept a message without an answer. Such an
 /// event is delivered a second time, and never a third time: after two deliveries with an unknown outcome, like after
-/// ``lifetime``, it is given up and counted, and the channel's next message states the count.
+/// ``lifetime`` on a channel that fails, it is given up and counted, and the channel's next message states the count.
 enum OutboxRows {
   /// The news that a channel is about to deliver.
   struct Batch: Sendable {
@@ -22,9 +22,14 @@ enum OutboxRows {
   /// The time after which a claim expires, in seconds: its process is taken to have ended, and another one may claim
   /// the events. Longer than the deadline of any delivery.
   static let claimLifetime: TimeInterval = 60
-  /// The time after which undelivered events are given up, in seconds; longer than any quiet hours and two of the
-  /// longest intervals.
+  /// The time after which undelivered events of a channel that fails are given up, in seconds; longer than any quiet
+  /// hours and two of the longest intervals.
   static let lifetime: TimeInterval = 3 * 24 * 3_600
+  /// The time after which all undelivered events are given up, in seconds: of a device that was off, or of a channel
+  /// that is not used any more. Twice the time from a weekly sync to the next digest.
+  static let longestLifetime: TimeInterval = 16 * 24 * 3_600
+  /// The number of consecutive failures from which a channel fails: more than while a device wakes up.
+  private static let failures = 3
   /// The maximum delay of a row, in seconds: the longest stock quiet hours and the time until the digest after them. A
   /// longer one means that the clock was set back, and is ignored.
   static let longestWait: TimeInterval = 50 * 3_600
@@ -40,7 +45,8 @@ enum OutboxRows {
   }
 
   /// Inserts the events that are to be notified. One that follows undelivered events about the same is inserted even if
-  /// it is not notified by itself: what is true, and what is news, is judged at the delivery.
+  /// it is not notified by itself: what is true, and what is news, is judged at the delivery. All of them are delivered
+  /// at the earliest of their turns, so a newer one never delays those that wait.
   static func enqueue(
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
     at now: Date, in transaction: SQLiteTransaction
@@ -65,8 +71,6 @@ enum OutboxRows {
         try transaction.execute(
           "INSERT INTO outbox (channel, event, store, created_at, not_before) VALUES (?1, ?2, ?3, ?4, ?5)",
           [.text(channel.name), .integer(row), .integer(store.no), .date(now), turn])
-        guard let subject, waiting.contains(channel.name) else { continue }
-        try join(subject, channel.name, turn, at: now, in: transaction)
       }
     }
   }
@@ -77,17 +81,6 @@ enum OutboxRows {
       "SELECT DISTINCT o.channel FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row WHERE \(subject.condition)",
       subject.values
     ) { $0.text(0) }
-  }
-
-  /// Delivers the older events about a subject together with the newest.
-  private static func join(
-    _ subject: NewsSubject, _ channel: String, _ turn: SQLiteValue, at now: Date, in transaction: SQLiteTransaction
-  ) throws {
-    try transaction.execute(
-      """
-      UPDATE outbox AS o SET not_before = ?6, most = NULL WHERE channel = ?5 AND \(isFree(at: now))
-        AND event IN (SELECT e.row FROM events AS e WHERE \(subject.condition))
-      """, subject.values + [.text(channel), turn])
   }
 
   /// Returns the earliest date at which a channel may deliver something; `nil` if there is nothing to deliver.
@@ -105,10 +98,15 @@ enum OutboxRows {
     }.min()
   }
 
-  /// Gives up the events that could not be delivered within `lifetime`.
+  /// Gives up the events that were refused, or that the channel failed to deliver, within `lifetime`. Others wait for
+  /// `longestLifetime`, since a device that is off delivers nothing.
   static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
     try giveUp(
-      "o.created_at < ?1 AND \(isFree(at: now))", [.date(now.addingTimeInterval(-lifetime))], transaction)
+      """
+      o.created_at < ?1 AND \(isFree(at: now)) AND (o.most IS NOT NULL OR o.created_at < ?2
+        OR (SELECT failures FROM channel_states AS s WHERE s.channel = o.channel) >= \(failures))
+      """,
+      [.date(now.addingTimeInterval(-lifetime)), .date(now.addingTimeInterval(-longestLifetime))], transaction)
   }
 
   private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteTransaction) throws {
@@ -222,23 +220,32 @@ enum OutboxRows {
       "DELETE FROM outbox WHERE channel = ?1 AND claim = ?2", [.text(batch.channel), .text(batch.claim)])
   }
 
-  /// Releases a batch that was not delivered, to be retried from `until` on.
+  /// Releases a batch that was not delivered, to be retried at the end of the channel's pause.
   /// - Parameters:
   ///   - batch: the batch.
-  ///   - until: the earliest date of the next attempt.
   ///   - isUncertain: whether it may have been delivered although no answer came.
-  ///   - isDivided: whether it is retried in two halves, since the server refuses it for good.
+  ///   - division: if the server refuses the batch for good, the date from which it is retried in two halves.
   ///   - transaction: the transaction.
   static func giveBack(
-    _ batch: Batch, until: Date, isUncertain: Bool, isDivided: Bool = false, in transaction: SQLiteTransaction
+    _ batch: Batch, isUncertain: Bool, dividedFrom division: Date? = nil, in transaction: SQLiteTransaction
   ) throws {
     if !isUncertain { try ToldStock.end(batch, in: transaction) }
-    let most: Int64? = isDivided ? Int64((batch.events.count + 1) / 2) : nil
+    let most = division.map { _ in Int64((batch.events.count + 1) / 2) }
     try transaction.execute(
       """
-      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = ?3, begun = begun - ?4, most = coalesce(?5, most)
+      UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = coalesce(?3, not_before), begun = begun - ?4,
+        most = coalesce(?5, most)
       WHERE channel = ?1 AND claim = ?2
       """,
-      [.text(batch.channel), .text(batch.claim), .date(until), .flag(!isUncertain), .optional(most)])
+      [
+        .text(batch.channel), .text(batch.claim), .optional(division?.milliseconds), .flag(!isUncertain),
+        .optional(most),
+      ])
+  }
+
+  /// Makes the parts of messages that the server of a channel refused due.
+  static func release(_ channel: String, in transaction: SQLiteTransaction) throws {
+    try transaction.execute(
+      "UPDATE outbox SET not_before = 0 WHERE channel = ?1 AND most IS NOT NULL", [.text(channel)])
   }
 }

@@ -30,11 +30,16 @@ extension StoreService {
     try await database.write { try ChannelRows.delete(name, in: $0) }
   }
 
-  /// Records that a test message was delivered, which ends the pause after failures.
+  /// Records that a test message was delivered, which ends the pause after failures: the next sync delivers all that
+  /// waits because of them.
   /// - Throws: `StorageError`.
   public func recordSuccess(of channel: String) async throws {
     let now = now()
-    try await database.write { try ChannelRows.succeed(channel, at: now, in: $0) }
+    try await database.write { transaction in
+      try ChannelRows.succeed(channel, at: now, in: transaction)
+      try ChannelRows.postponeMissed(channel, until: .distantPast, in: transaction)
+      try OutboxRows.release(channel, in: transaction)
+    }
   }
 
   /// Returns the addresses of the product pages of changes, by the identifiers of the changes. Changes without a

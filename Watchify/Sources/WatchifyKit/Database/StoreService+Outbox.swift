@@ -54,13 +54,11 @@ extension StoreService {
       if error.isAboutMessage {
         let delay = retries.delay(after: 1, error)
         let turn = batch.events.count > 1 ? now : now.addingTimeInterval(delay)
-        try OutboxRows.giveBack(batch, until: turn, isUncertain: false, isDivided: true, in: transaction)
+        try OutboxRows.giveBack(batch, isUncertain: false, dividedFrom: turn, in: transaction)
         return try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction, delay: delay)
       }
-      let turn = try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) {
-        retries.delay(after: $0, error)
-      }
-      try OutboxRows.giveBack(batch, until: turn, isUncertain: error.isUncertain, in: transaction)
+      try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) { retries.delay(after: $0, error) }
+      try OutboxRows.giveBack(batch, isUncertain: error.isUncertain, in: transaction)
     }
   }
 

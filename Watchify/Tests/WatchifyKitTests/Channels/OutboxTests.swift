@@ -22,11 +22,8 @@ private final class HangingChannel: NotificationChannel {
 @Suite("The outbox and its channels", .timeLimit(.minutes(5))) struct OutboxTests {
   /// Adds a channel to a workshop and returns its row.
   @discardableResult
-  private func add(
-    _ kind: ChannelKind = .json, name: String = "hook", port: Int, digest: DailyTime? = nil, _ workshop: Workshop,
-    _ secrets: ChannelSecrets
-  ) async throws -> ChannelDTO {
-    let channel = try await localChannel(kind, name: name, port: port, digest: digest, secrets: secrets)
+  private func add(port: Int, _ workshop: Workshop, _ secrets: ChannelSecrets) async throws -> ChannelDTO {
+    let channel = try await localChannel(port: port, secrets: secrets)
     #expect(try await workshop.service.addChannel(channel))
     return channel
   }
@@ -119,7 +116,7 @@ private final class HangingChannel: NotificationChannel {
 
   @Test("A dead webhook does not pile up: after three days only the number is kept, and is told when it works")
   func dead() async throws {
-    let server = try ScriptedServer([.status(500), .status(500), .status(204)])
+    let server = try ScriptedServer(Array(repeating: .status(500), count: 4) + [.status(204)])
     defer { server.stop() }
     try await Workshop.use { workshop in
       let secrets = temporarySecrets(workshop.directory)
@@ -127,7 +124,10 @@ private final class HangingChannel: NotificationChannel {
       let id = try await workshop.follow([product(1), product(2)])
       try await add(port: server.port, workshop, secrets)
       try await workshop.sync(id, [product(1, prices: ["90"]), product(2, prices: ["90"])])
-      try await workshop.notifications.sendPending()
+      for _ in 1...3 {
+        try await workshop.notifications.sendPending()
+        workshop.clock.turn(3_600)
+      }
       workshop.clock.turn(73 * 3_600)
       try await workshop.service.deleteWhatIsTooOld()
       let state = try await workshop.service.channelState("hook")
@@ -142,56 +142,45 @@ private final class HangingChannel: NotificationChannel {
     }
   }
 
-  @Test("A digest waits for its time, survives a restart, and covers all stores in one message")
-  func digest() async throws {
-    let server = try ScriptedServer([.status(204)])
+  @Test("After a channel's pause, an accepted test releases what waits, also the parts of refused messages")
+  func released() async throws {
+    let server = try ScriptedServer([.status(401), .status(204), .status(204), .status(400), .status(204)])
     defer { server.stop() }
     try await Workshop.use { workshop in
       let secrets = temporarySecrets(workshop.directory)
       await attach(workshop, secrets)
-      let one = try await workshop.follow([product(1)])
-      let two = try await workshop.follow([product(1)], domain: "two.example")
-      let minutes = Calendar.current.component(.hour, from: workshop.clock.now) * 60
-      let time = try #require(DailyTime(minutes: (minutes + 180) % 1_440))
-      try await add(port: server.port, digest: time, workshop, secrets)
-      try await workshop.sync(one, [product(1, prices: ["90"])])
-      try await workshop.sync(two, [product(1, prices: ["80"])])
-      try await workshop.notifications.sendPending()
-      #expect(server.log.isEmpty && workshop.channel.delivered.count == 2)
-      let turn = try #require(try await workshop.notifications.nextTurn())
-      #expect(turn == time.next(after: workshop.clock.now))
-      workshop.clock.turn(turn.timeIntervalSince(workshop.clock.now) + 1)
-      // Another process delivers it, once.
-      let (service, channel) = (workshop.service, workshop.channel)
-      let other = await MainActor.run {
-        let other = NotificationService()
-        other.attach(service, channels: [channel], secrets: secrets)
-        return other
+      let (service, id) = (workshop.service, try await workshop.follow([product(1)]))
+      let hook = try await add(port: server.port, workshop, secrets).delivery(secrets: secrets)
+      for (price, failing) in [("90", true), ("80", false)] {
+        try await workshop.sync(id, [product(1, prices: [price])])
+        for _ in 1...2 { try await workshop.notifications.sendPending() }
+        let state = try await service.channelState("hook")
+        #expect(state.isFailing == failing && state.waiting == 1, "it pauses, or waits for six hours")
+        try await hook.deliver(.test)
+        try await service.recordSuccess(of: "hook")
+        try await workshop.notifications.sendPending()
+        #expect(try await service.channelState("hook").waiting == 0)
       }
-      async let first: Void = other.sendPending()
-      async let second: Void = workshop.notifications.sendPending()
-      _ = try await (first, second)
-      #expect(server.log.count == 1)
-      let body = try #require(try JSONSerialization.jsonObject(with: server.log[0].body) as? NSDictionary)
-      #expect((body["events"] as? [NSDictionary])?.count == 2)
+      #expect(server.log.count == 6)
     }
   }
 
-  @Test("The time of a digest exists once a day, when the clock is put forward and back")
-  func dailyTime() throws {
-    var calendar = Calendar(identifier: .gregorian)
-    calendar.timeZone = try #require(TimeZone(identifier: "Europe/Berlin"))
-    let time = try #require(DailyTime("02:30"))
-    func date(_ text: String) throws -> Date { try #require(try? Date(text, strategy: .iso8601)) }
-    // 29 March 2026 has no 02:30; 25 October 2026 has two.
-    let gap = time.next(after: try date("2026-03-28T20:00:00Z"), calendar: calendar)
-    #expect(gap == (try date("2026-03-29T01:00:00Z")))
-    let first = time.next(after: try date("2026-10-24T20:00:00Z"), calendar: calendar)
-    #expect(first == (try date("2026-10-25T00:30:00Z")))
-    #expect(time.next(after: first, calendar: calendar) == (try date("2026-10-26T01:30:00Z")))
-    #expect(DailyTime("8:05")?.description == "08:05")
-    for text in ["", "8", "24:00", "08:60", "8:5", "-1:00", "08:00:00", "０8:00"] {
-      #expect(DailyTime(text) == nil, "\(text)")
+  @Test("A channel that is added again begins anew, although a delivery ended after the removal")
+  func addedAgain() async throws {
+    try await Workshop.use { workshop in
+      let secrets = temporarySecrets(workshop.directory)
+      let (service, id) = (workshop.service, try await workshop.follow([product(1)]))
+      try await add(port: 9, workshop, secrets)
+      try await workshop.sync(id, [product(1, prices: ["90"])])
+      let preferences = NotificationPreferences()
+      let batch = try #require(try await service.claimNews(for: "hook", preferences))
+      #expect(try await service.removeChannel("hook") != nil)
+      try await service.giveBack(batch, ChannelError("No.", isTemporary: false), .backoff)
+      try await add(port: 9, workshop, secrets)
+      let state = try await service.channelState("hook")
+      #expect(state.failures == 0 && state.nextAttempt == nil && state.waiting == 0)
+      try await workshop.sync(id, [product(1, prices: ["80"])])
+      #expect(try await service.claimNews(for: "hook", preferences)?.events.count == 1)
     }
   }
 

@@ -100,7 +100,7 @@ private final class FilteringChannel: NotificationChannel {
       let id = try await workshop.follow([product(1)])
       #expect(try await service.addChannel(try await localChannel(port: server.port, secrets: secrets)))
       try await workshop.sync(id, [product(1, prices: ["90"])])
-      workshop.clock.turn(73 * 3_600)
+      workshop.clock.turn(17 * 24 * 3_600)
       try await service.deleteWhatIsTooOld()
       try await workshop.notifications.sendPending()
       var state = try await service.channelState("hook")

@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  /// A shop with one product, and two channels.
+  /// A shop with one product, and three channels, one of them with a daily digest.
   private struct Scene {
     let workshop: Workshop
     let id: UUID
@@ -40,7 +40,7 @@ import Testing
     var isAvailable = true
     var price: Decimal = 100
     var lastRead: Date
-    var readers = ["desktop": Readers(), "terminal": Readers()]
+    var readers = Dictionary(uniqueKeysWithValues: ToldModelTests.channels.map { ($0, Readers()) })
     var log: [String] = []
 
     private var listing: [ShopifyProduct] {
@@ -66,7 +66,9 @@ import Testing
     }
 
     mutating func claim(_ channel: String) async throws {
-      guard let batch = try await workshop.service.claimNews(for: channel, preferences) else { return }
+      let isDigest = channel == "daily"
+      let claimed = try await workshop.service.claimNews(for: channel, ofAllStores: isDigest, preferences)
+      guard let batch = claimed else { return }
       let events = batch.events
       log.append("\(channel) claims \(events.map { "\($0.changeType) \($0.newPrice ?? 0)" })")
       guard !events.isEmpty else { return try await workshop.service.finish(batch, delivered: false) }
@@ -106,7 +108,7 @@ import Testing
     }
 
     mutating func step() async throws {
-      let channel = Bool.random(using: &random) ? "desktop" : "terminal"
+      let channel = ToldModelTests.channels.randomElement(using: &random) ?? "desktop"
       switch Int.random(in: 0...9, using: &random) {
       case 0...2: try await read()
       case 3...5:
@@ -141,6 +143,7 @@ import Testing
     }
   }
 
+  private static let channels = ["desktop", "terminal", "daily"]
   private static let selections: [[ChangeType]] = [[], [.outOfStock, .priceIncreased], [.backInStock, .priceDropped]]
 
   @Test("Whatever happens to deliveries, news is true and nothing stays unknown", arguments: 0..<3)
@@ -152,11 +155,15 @@ import Testing
         try await settings.set(["desktop", "terminal"], for: StorageKeys.notificationChannels)
         for type in muted { try await settings.set(false, for: StorageKeys.notify(type)) }
         let id = try await workshop.follow([product(1)])
+        let daily = ChannelDTO(
+          name: "daily", kind: .json, host: "example.org", options: ChannelOptions(),
+          digest: DailyTime(minutes: seed * 61 % 1_440), addedAt: workshop.clock.now)
+        #expect(try await workshop.service.addChannel(daily))
         var scene = Scene(
           workshop: workshop, id: id, muted: muted, random: SeededGenerator(seed: UInt64(seed)),
           lastRead: workshop.clock.now)
         for _ in 0..<60 { try await scene.step() }
-        for channel in ["desktop", "terminal"] {
+        for channel in Self.channels {
           try await scene.settle(channel)
           scene.check(channel)
         }

@@ -42,13 +42,12 @@ public struct QuietHours: Codable, Hashable, Sendable {
   /// Returns the end of the quiet hours that contain a date; `nil` if the date is outside them.
   public func end(at date: Date, calendar: Calendar = .current) -> Date? {
     guard start != end else { return nil }
-    let parts = calendar.dateComponents([.hour, .minute], from: date)
-    guard let hour = parts.hour, let minute = parts.minute else { return nil }
-    let now = hour * 60 + minute
+    let zone = calendar.timeZone
+    let (midnight, second) = (zone.midnight(of: date), Int(date.timeIntervalSince1970.rounded(.down)))
+    let now = (second + zone.secondsFromGMT(for: date) - midnight) / 60
     let isWithin = start < end ? (start..<end).contains(now) : now >= start || now < end
     guard isWithin else { return nil }
-    let time = DateComponents(hour: end / 60, minute: end % 60)
-    return calendar.nextDate(after: date, matching: time, matchingPolicy: .nextTime)
+    return zone.date(of: midnight + (now < end ? 0 : 86_400) + end * 60, after: second)
   }
 }
 

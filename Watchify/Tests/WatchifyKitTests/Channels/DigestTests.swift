@@ -150,4 +150,54 @@ import Testing
       #expect(DailyTime(text) == nil, "\(text)")
     }
   }
+
+  private static let zones = [
+    "Australia/Lord_Howe", "Europe/Berlin", "America/St_Johns", "Asia/Beirut", "Atlantic/Azores", "America/Santiago",
+    "Africa/Casablanca", "Pacific/Apia", "UTC",
+  ]
+
+  @Test("Every day has its digest, once, whatever the clock leaves out", arguments: zones)
+  func everyDay(zone: String) throws {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = try #require(TimeZone(identifier: zone))
+    for text in ["00:00", "00:30", "01:59", "02:10", "02:30", "03:00", "23:30"] {
+      let time = try #require(DailyTime(text))
+      var date = try Date("2026-01-01T12:00:00Z", strategy: .iso8601)
+      var days: [Int] = []
+      for _ in 0..<730 {
+        let next = time.next(after: date, calendar: calendar)
+        #expect(next > date && next.timeIntervalSince(date) <= 25 * 3_600 + 1)
+        let local = Int(next.timeIntervalSince1970) + calendar.timeZone.secondsFromGMT(for: next)
+        days.append(local / 86_400)
+        let late = local % 86_400 - time.minutes * 60
+        #expect((0...3_600).contains(late), "\(text), \(next)")
+        date = next
+      }
+      #expect(zip(days, days.dropFirst()).allSatisfy { $1 == $0 + 1 }, "\(text)")
+    }
+  }
+
+  @Test("Times in a gap of half an hour or a day, and quiet hours that end in one")
+  func gaps() throws {
+    func date(_ text: String) throws -> Date { try Date(text, strategy: .iso8601) }
+    func calendar(_ zone: String) throws -> Calendar {
+      var calendar = Calendar(identifier: .gregorian)
+      calendar.timeZone = try #require(TimeZone(identifier: zone))
+      return calendar
+    }
+    let (howe, berlin, apia) = (try calendar(Self.zones[0]), try calendar(Self.zones[1]), try calendar("Pacific/Apia"))
+    let time = try #require(DailyTime("02:10"))
+    let gap = time.next(after: try date("2026-10-03T10:00:00Z"), calendar: howe)
+    #expect(gap == (try date("2026-10-03T15:30:00Z")))
+    #expect(time.next(after: gap, calendar: howe) == (try date("2026-10-04T15:10:00Z")))
+    // 30 December 2011 did not exist.
+    #expect(time.next(after: try date("2011-12-30T00:00:00Z"), calendar: apia) == (try date("2011-12-30T10:00:00Z")))
+    let night = try #require(QuietHours("22:00-02:10"))
+    #expect(night.end(at: try date("2026-10-03T11:40:00Z"), calendar: howe) == gap)
+    #expect(night.end(at: gap, calendar: howe) == nil)
+    let short = try #require(QuietHours("22:00-02:30"))
+    #expect(short.end(at: try date("2026-03-28T22:00:00Z"), calendar: berlin) == (try date("2026-03-29T01:00:00Z")))
+    // 02:15 for the second time.
+    #expect(short.end(at: try date("2026-10-25T01:15:00Z"), calendar: berlin) == (try date("2026-10-25T01:30:00Z")))
+  }
 }

@@ -24,16 +24,39 @@ public struct DailyTime: Codable, Hashable, Sendable {
   /// Returns the next occurrence after a date. A time that the clock skips is replaced by the end of the gap, and one
   /// that it repeats occurs once.
   public func next(after date: Date, calendar: Calendar = .current) -> Date {
-    let today = calendar.startOfDay(for: date)
+    let zone = calendar.timeZone
+    let today = zone.midnight(of: date)
     for day in 0...2 {
-      guard let start = calendar.date(byAdding: .day, value: day, to: today),
-        let occurrence = calendar.date(
-          bySettingHour: minutes / 60, minute: minutes % 60, second: 0, of: start, matchingPolicy: .nextTime,
-          repeatedTimePolicy: .first)
-      else { continue }
+      let time = today + day * 86_400 + minutes * 60
+      // No zone differs from UTC by 15 hours, so this is before all occurrences.
+      let occurrence = zone.date(of: time, after: time - 15 * 3_600)
       if occurrence > date { return occurrence }
     }
     return date.addingTimeInterval(86_400)
+  }
+}
+
+/// Local times as seconds since the local beginning of 1970, which no change of the clock interrupts. `Calendar` finds
+/// no time in a gap of half an hour.
+extension TimeZone {
+  /// Returns the local midnight before a date.
+  func midnight(of date: Date) -> Int {
+    let time = Int(date.timeIntervalSince1970.rounded(.down)) + secondsFromGMT(for: date)
+    return time - (time % 86_400 + 86_400) % 86_400
+  }
+
+  /// Returns the first date after `start`, in seconds since 1970, at which the clock shows a local time; if it skips
+  /// the time, the end of the gap. At most one change of the clock may lie between them.
+  func date(of time: Int, after start: Int) -> Date {
+    func offset(_ seconds: Int) -> Int { secondsFromGMT(for: Date(timeIntervalSince1970: Double(seconds))) }
+    var (low, high) = (start, time - offset(start))
+    let (before, after) = (offset(low), offset(high))
+    guard before != after else { return Date(timeIntervalSince1970: Double(high)) }
+    while high - low > 1 {
+      let middle = low + (high - low) / 2
+      if offset(middle) == before { low = middle } else { high = middle }
+    }
+    return Date(timeIntervalSince1970: Double(max(high, time - after)))
   }
 }
 

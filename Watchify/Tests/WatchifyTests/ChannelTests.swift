@@ -33,6 +33,8 @@ struct ChannelTests {
     #expect(test.status == 1 && test.errors.contains("chat:"), "\(test.errors)")
     let doctor = try await sandbox.watchify("doctor")
     #expect(doctor.text.contains("discord at discord.invalid") && doctor.text.contains("secrets"))
+    #expect(doctor.text.contains("desktop") && !doctor.text.contains("PROBLEM  desktop"), "\(doctor.text)")
+    #expect(doctor.text.contains("not available; news goes to chat"), "\(doctor.text)")
     #expect(try await sandbox.watchify("list").text.isEmpty == false)
     for ended in [added, list, test, doctor] { #expect(!(ended.text + ended.errors).contains("t0ps3cret")) }
     let files = try FileManager.default.subpathsOfDirectory(atPath: sandbox.url.path)

@@ -65,6 +65,9 @@ struct ServeTests {
     if let watch { try await eventually("the watch runs") { try watch.output().contains("Watching 1 store") } }
     let (program, url) = try await serve()
     defer { program.signal(SIGKILL) }
+    let doctor = try await sandbox.watchify("doctor")
+    let ways = isBeside ? "hook" : "hook, the page"
+    #expect(doctor.text.contains("not available; news goes to \(ways)\n"), "\(doctor.text)")
     let health = try await request(url, "/health")
     #expect(health.text.contains("hook: ok") && health.text.contains("json at 127.0.0.1:\(port)"))
     #expect(health.text.contains("· hook ok"), "the line at the top of each page")
@@ -84,6 +87,21 @@ struct ServeTests {
     #expect(failed.text.contains("hook: ") && !failed.text.contains("hook: accepted"))
     program.signal(SIGTERM)
     #expect(try await program.ended().status == 0)
+  }
+
+  @Test("While the page is served, a missing desktop is no problem and its news does not wait for it")
+  func pageInsteadOfDesktop() async throws {
+    try await sandbox.followWithNews()
+    #expect(try await sandbox.watchify("doctor").text.contains("PROBLEM  desktop"))
+    let (program, _) = try await serve()
+    defer { program.signal(SIGKILL) }
+    let doctor = try await sandbox.watchify("doctor")
+    #expect(doctor.status == 0 && doctor.text.contains("not available; news goes to the page\n"), "\(doctor.text)")
+    #expect(!doctor.text.contains("of news wait"), "\(doctor.text)")
+    #expect(try await sandbox.watchify("list").text.contains("desktop: not available"))
+    program.signal(SIGTERM)
+    #expect(try await program.ended().status == 0)
+    #expect(try await sandbox.watchify("doctor").text.contains("PROBLEM  desktop"))
   }
 
   @Test("A followed demo shop is served again by the next process")

@@ -15,7 +15,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
         .problem("database", error.message, fix: error.advice.isEmpty ? "Move it away or use another." : error.advice))
     }
   } else {
-    findings.append(await SessionChecks.desktop(isWanted: true, channel: DesktopChannel()))
+    findings.append(SessionChecks.desktop(await DesktopChannel().availability(), isWanted: true))
     findings.append(await SessionChecks.network(isNeeded: true))
   }
   let problems = findings.count { $0.verdict == .problem }

@@ -56,19 +56,22 @@ struct SessionChecks {
         .warning(
           "notifications", "Notifications were denied.", fix: "watchify settings notificationPermission authorized"))
     }
-    if preferences.channels.isEmpty, (try? await session.service.channels().isEmpty) ?? true {
+    let elsewhere = (try? await waysBesideDesktop(session, preferences)) ?? []
+    if preferences.channels.isEmpty, elsewhere.isEmpty {
       findings.append(
         .warning(
           "notifications", "No channel is selected.", fix: "watchify settings notificationChannels desktop"))
     }
     let isWanted = preferences.isEnabled && preferences.channels.contains("desktop")
-    findings.append(
-      await Self.desktop(isWanted: isWanted, channel: DesktopChannel(container: session.container)))
+    let desktop = DesktopChannel(container: session.container)
+    let availability = await desktop.availability()
+    findings.append(Self.desktop(availability, isWanted: isWanted, elsewhere: elsewhere))
     if preferences.channels.contains("terminal") {
       findings.append(.ok("terminal", "news is written where 'watchify watch' or 'watchify sync' runs"))
     }
     let waiting = (try? await session.service.waitingNews()) ?? []
     for news in waiting where news.count > 0 {
+      if news.channel == desktop.name, case .unavailable = availability, !elsewhere.isEmpty { continue }
       findings.append(
         .warning(
           "notifications",
@@ -80,13 +83,17 @@ struct SessionChecks {
     return findings + (await ChannelChecks(session: session).all())
   }
 
-  static func desktop(isWanted: Bool, channel: DesktopChannel) async -> Finding {
-    switch await channel.availability() {
+  /// Examines the desktop. Its absence is a problem only if news would go nowhere else.
+  static func desktop(_ availability: ChannelAvailability, isWanted: Bool, elsewhere: [String] = []) -> Finding {
+    switch availability {
     case .available(let detail): return .ok("desktop", "notifications are shown by \(detail)")
+    case .unavailable where isWanted && !elsewhere.isEmpty:
+      return .ok("desktop", "not available; news goes to \(elsewhere.joined(separator: ", "))")
     case .unavailable(let reason) where isWanted:
       return .problem(
         "desktop", "Notifications cannot be shown: \(reason)",
-        fix: "Run Watchify in a desktop session, or 'watchify settings notificationChannels terminal'.")
+        fix: "Run Watchify in a desktop session, or use the page ('watchify serve'), a channel ('watchify notify add') "
+          + "or 'watchify settings notificationChannels terminal'.")
     case .unavailable: return .ok("desktop", "not used for notifications, and not available")
     }
   }

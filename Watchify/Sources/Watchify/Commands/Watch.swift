@@ -24,6 +24,7 @@ func watch(
       .failure, "isWatched", "Another process watches the stores of this database.",
       advice: "One is enough: end the other 'watchify watch' or 'watchify serve'. Other commands can run beside it.")
   }
+  mark.set(next: nil, servesPage: page != nil)
   let (signs, sign) = AsyncStream.makeStream(of: WatchSign.self)
   let asJSON = invocation.has(.json)
   let feed = ProgressFeed(isShown: !asJSON)
@@ -64,11 +65,11 @@ func watch(
       guard case .status(let status) = sign else { break }
       switch status {
       case .waiting(let until):
-        mark.set(next: until)
+        mark.set(next: until, servesPage: page != nil)
         page?.next.withLock { $0 = until }
-      case .offline: break  // The planned check remains.
+      case .offline: break  // The planned sync remains.
       default:
-        mark.set(next: nil)
+        mark.set(next: nil, servesPage: page != nil)
         page?.next.withLock { $0 = nil }
       }
       try await reporter.tell(status)

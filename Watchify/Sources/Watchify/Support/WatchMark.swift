@@ -1,7 +1,8 @@
 import CofferTerminal
 import Foundation
 
-/// The lock file of a running watch, beside the database. It contains the date of the next check.
+/// The lock file of a running watch, beside the database. It contains the date of the next sync, and
+/// whether the process serves the page.
 final class WatchMark: Sendable {
   private let descriptor: Int32
 
@@ -55,23 +56,24 @@ final class WatchMark: Sendable {
     close(descriptor)
   }
 
-  /// Writes the date of the next check; `nil` if unknown.
-  func set(next: Date?) {
-    let text = next.map { String(Int($0.timeIntervalSince1970)) } ?? ""
+  /// Writes the date of the next sync, `nil` if unknown, and whether the process serves the page.
+  func set(next: Date?, servesPage: Bool) {
+    let text = (next.map { String(Int($0.timeIntervalSince1970)) } ?? "-") + (servesPage ? " page" : "")
     ftruncate(descriptor, 0)
     _ = text.withCString { pwrite(descriptor, $0, strlen($0), 0) }
   }
 
-  /// Returns whether a watch is running, and the date of its next check, if known.
-  static func look(beside file: URL) -> (isWatched: Bool, next: Date?) {
+  /// Returns whether a watch is running, whether it serves the page, and the date of its next sync, if known.
+  static func look(beside file: URL) -> (isWatched: Bool, servesPage: Bool, next: Date?) {
     let opened = open(path(file), O_RDONLY | O_CLOEXEC)
-    guard opened >= 0 else { return (false, nil) }
+    guard opened >= 0 else { return (false, false, nil) }
     defer { close(opened) }
-    guard flock(opened, LOCK_SH | LOCK_NB) != 0 else { return (false, nil) }
+    guard flock(opened, LOCK_SH | LOCK_NB) != 0 else { return (false, false, nil) }
     var bytes = [UInt8](repeating: 0, count: 32)
     let count = bytes.withUnsafeMutableBytes { pread(opened, $0.baseAddress, $0.count, 0) }
-    let seconds = Double(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
-    return (true, seconds.map { Date(timeIntervalSince1970: $0) })
+    let words = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
+    let next = words.first.flatMap { Double($0) }.map { Date(timeIntervalSince1970: $0) }
+    return (true, words.contains("page"), next)
   }
 
   private static func path(_ file: URL) -> String { file.path + "-watch" }

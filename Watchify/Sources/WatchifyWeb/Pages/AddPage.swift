@@ -70,7 +70,7 @@ enum AddPage {
       tag(.div, .class("narrow")) {
         tag(.h1) { "Add a shop" }
         tag(.p, .class("lead")) {
-          "Watchify reads all of its products once. What is already there is no news; what changes from then on is."
+          "The first sync stores all of its products. What is already there is no news; what changes from then on is."
         }
         if let error {
           tag(.p, .class("alert"), .id("error"), .set(.role, "alert")) { ShopMarkup.plain(error, limit: 400) }
@@ -111,7 +111,7 @@ enum AddPage {
       tag(
         .input, .set(.type, "text"), .set(.name, "country"), .set(.value, country), .set(.maxlength, "2"),
         .set(.autocapitalize, "characters"), .set(.autocomplete, "country"), .set(.placeholder, "US"))
-      tag(.small) { "Whose prices are read; the shop's own if empty." }
+      tag(.small) { "Whose prices are followed; the shop's own if empty." }
     }
   }
 }

@@ -21,7 +21,7 @@ enum ErrorPage {
     case SyncFailure.storeNotFound: return .noShop
     case let error as SyncFailure:
       return SiteProblem(
-        status: 502, title: error.errorDescription ?? "The shop could not be read",
+        status: 502, title: error.errorDescription ?? "The shop could not be synced",
         text: sentences(error.failureReason, error.recoverySuggestion))
     case let error as WatchifyError:
       return SiteProblem(status: 409, title: "Nothing was changed", text: error.localizedDescription)
@@ -36,7 +36,7 @@ enum ErrorPage {
   /// Returns a problem for a store that could not be added, of which no older data exists.
   static func problem(adding error: SyncFailure) -> SiteProblem {
     SiteProblem(
-      status: 502, title: error.errorDescription ?? "The shop could not be read",
+      status: 502, title: error.errorDescription ?? "The shop could not be synced",
       text: sentences(error.failureReason, error.suggestionForNewStore, "Nothing was added."))
   }
 
@@ -66,7 +66,7 @@ enum JobPage {
           tag(.p, .class("lead"), .set(.role, "status")) { text }
           tag(.div, .class("working"), .set(.ariaHidden, "true")) { tag(.span) }
           tag(.p, .class("note")) {
-            "This page reloads itself every second. You may leave it: the read goes on. Watchify sends one request at "
+            "This page reloads itself every second. You may leave it: the sync goes on. Watchify sends one request at "
             "a time, so that it is no burden to the shop."
           }
         }

@@ -13,7 +13,7 @@ enum HealthPage {
     return Frame.page("Health", .health, context, isLive: true) {
       tag(.div, .class("head")) {
         tag(.h1) { "Health" }
-        if !context.stores.isEmpty { context.button("Read all shops now", Link(["read"]), look: "") }
+        if !context.stores.isEmpty { context.button("Sync all shops now", Link(["read"]), look: "") }
       }
       tag(.p, .class("lead")) { StateLine.parts(context).joined(separator: " · ") }
       for remark in remarks { tag(.p, .class("done"), .set(.role, "status")) { ShopMarkup.plain(remark, limit: 400) } }
@@ -38,13 +38,13 @@ enum HealthPage {
       for rest in context.rests {
         tag(.p) {
           if let shop = rest.shop?.domain {
-            "\(shop) has asked for a pause: it is not read before \(context.moments.text(rest.until)), other shops are."
+            "\(shop) has asked for a pause: it is not synced before \(context.moments.text(rest.until)), other shops are."
           } else {
-            "Shopify has asked for a pause: no shop is read before \(context.moments.text(rest.until))."
+            "Shopify has asked for a pause: no shop is synced before \(context.moments.text(rest.until))."
           }
         }
       }
-      tag(.p) { "Stored data is kept, and reading resumes automatically." }
+      tag(.p) { "Stored data is kept, and syncing resumes automatically." }
       context.button("End the pause", Link(["resume"]))
     }
   }
@@ -101,7 +101,7 @@ enum HealthPage {
       for news in waiting {
         tag(.p, .class("note")) {
           counted(news.count, "piece of news waits", plural: "pieces of news wait")
-          " for delivery through \(news.channel): delivery is tried at the next read, and given up after "
+          " for delivery through \(news.channel): delivery is tried at the next sync, and given up after "
           "\(counted(StoreService.daysOfWaitingNews, "day"))."
         }
       }

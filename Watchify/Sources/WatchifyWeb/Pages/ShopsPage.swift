@@ -47,8 +47,8 @@ enum ShopsPage {
   /// Returns facts such as "allbirds.com", "692 products", "USD (US)" and "read 14:32".
   static func facts(_ store: StoreDTO, _ context: PageContext) -> [String] {
     let market = [store.currency, store.country.map { "(\($0))" }].compactMap { $0 }.joined(separator: " ")
-    let read = store.lastFetchedAt.map { "read \(context.moments.text($0))" } ?? "never read"
-    return [store.domain, counted(store.cachedProductCount, "product"), market, store.isSyncing ? "reading now" : read]
+    let read = store.lastFetchedAt.map { "synced \(context.moments.text($0))" } ?? "never synced"
+    return [store.domain, counted(store.cachedProductCount, "product"), market, store.isSyncing ? "syncing now" : read]
       .filter { !$0.isEmpty }
   }
 }
@@ -102,7 +102,7 @@ enum ShopPage {
       tag(.div, .class("head")) {
         tag(.h1) { ShopMarkup.text(store.name) }
         tag(.div, .class("actions")) {
-          context.button("Read now", Link(store.path + ["read"]), look: "")
+          context.button("Sync now", Link(store.path + ["read"]), look: "")
           tag(.a, .class("button quiet"), .href(Link(store.path + ["edit"]))) { "Edit" }
         }
       }
@@ -124,7 +124,7 @@ enum ShopPage {
       case "added":
         tag(.p, .class("done"), .set(.role, "status")) {
           "Added, with \(counted(store.cachedProductCount, "product")). There is no news about what is already there."
-          if !context.health.isWatching { " Automatic reads are off: leave 'watchify watch' running." }
+          if !context.health.isWatching { " Automatic syncing is off: leave 'watchify watch' running." }
         }
       case "edited": tag(.p, .class("done"), .set(.role, "status")) { "Saved." }
       default: HTML()
@@ -132,8 +132,8 @@ enum ShopPage {
       if let resting {
         tag(.div, .class("banner"), .set(.role, "note")) {
           tag(.p) {
-            "This shop has asked for a pause. It is read again after \(context.moments.text(resting.until)); "
-            "other shops are read as usual."
+            "This shop has asked for a pause. It is synced again after \(context.moments.text(resting.until)); "
+            "other shops are synced as usual."
           }
           context.button("End the pause", Link(store.path + ["resume"]))
         }
@@ -149,7 +149,7 @@ enum ShopPage {
   /// Returns sentences about the cause of a failure and what stays valid.
   static func trouble(_ error: SyncFailure, _ store: StoreDTO, _ context: PageContext) -> HTML {
     pieces {
-      tag(.strong) { "\(error.errorDescription ?? "Not read")." }
+      tag(.strong) { "\(error.errorDescription ?? "Not synced")." }
       " "
       [error.failureReason, error.recoverySuggestion].compactMap { $0 }.map { ShopMarkup.plain($0, limit: 400) }
         .joined(separator: " ")

@@ -1,7 +1,7 @@
 import Foundation
 import WatchifyKit
 
-/// The line that states when stores were read, when they are read next and whether notifications work.
+/// The line that states when stores were synced, when they are synced next and whether notifications work.
 enum StateLine {
   /// Returns the line as a link to the health page.
   static func link(_ context: PageContext, isCurrent: Bool) -> HTML {
@@ -15,18 +15,18 @@ enum StateLine {
     }
   }
 
-  /// Returns clauses such as "looked 14:32", "next 15:02" and "desktop ok".
+  /// Returns clauses such as "synced 14:32", "next sync 15:02" and "desktop ok".
   static func parts(_ context: PageContext) -> [String] {
     guard !context.stores.isEmpty else { return ["No shop is followed yet"] }
     var parts: [String] = []
     let last = context.stores.compactMap(\.lastFetchedAt).max()
-    parts.append(last.map { "looked \(context.moments.text($0))" } ?? "never looked")
+    parts.append(last.map { "synced \(context.moments.text($0))" } ?? "never synced")
     if let rest = context.rests.first(where: { $0.shop == nil }) {
       parts.append("paused until \(context.moments.text(rest.until))")
     } else if !context.health.isWatching {
-      parts.append("automatic reads are off")
+      parts.append("automatic syncing is off")
     } else {
-      parts.append(context.health.next.map { "next \(context.moments.text($0))" } ?? "looking now")
+      parts.append(context.health.next.map { "next sync \(context.moments.text($0))" } ?? "syncing now")
     }
     parts += context.health.channels.map { "\($0.name) \(word($0))" }
     return parts

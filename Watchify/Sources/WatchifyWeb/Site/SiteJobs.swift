@@ -40,7 +40,7 @@ actor SiteJobs {
   ) throws -> Link {
     guard jobs.count(where: \.isRunning) < Self.mostRunning else {
       throw SiteProblem(
-        status: 503, title: "Several reads are in progress",
+        status: 503, title: "Several syncs are in progress",
         text: "Wait until one of them has ended, then try again. Nothing was changed.")
     }
     if jobs.count >= Self.mostKnown, let oldest = jobs.firstIndex(where: { !$0.isRunning }) { jobs.remove(at: oldest) }

@@ -11,7 +11,7 @@ struct SiteProblem: Error {
     text: "It may have been removed. The shops that you follow are listed under Shops.")
   static let noProduct = SiteProblem(
     status: 404, title: "There is no such product",
-    text: "No read of this shop has listed it. Search for it under Products.")
+    text: "No sync of this shop has listed it. Search for it under Products.")
   static let noWish = SiteProblem(
     status: 404, title: "There is no such wish", text: "It may have been removed. Yours are listed under Wishes.")
 

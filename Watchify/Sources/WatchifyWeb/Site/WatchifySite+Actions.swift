@@ -146,7 +146,7 @@ extension WatchifySite {
 
   private func read(_ stores: [StoreDTO], back: Link) async throws -> HTTPResponse {
     let (service, options) = (service, options)
-    let title = stores.count == 1 ? "Reading \(ShopMarkup.plain(stores[0].name, limit: 60))" : "Reading all shops"
+    let title = stores.count == 1 ? "Syncing \(ShopMarkup.plain(stores[0].name, limit: 60))" : "Syncing all shops"
     let link = try await jobs.start(title, back: back) { report in
       var news: [ChangeEventDTO] = []
       var (failure, isAnyRead): (SyncFailure?, Bool) = (nil, false)

@@ -14,7 +14,7 @@ struct DatabaseWatchTests {
   func ends(command: [String], line: String) async throws {
     try await sandbox.follow()
     let program = try sandbox.startWatchify(command, with: [])
-    try await eventually("the first round") { try program.output().contains("next check") }
+    try await eventually("the first round") { try program.output().contains("next sync") }
     _ = try await sandbox.bash("touch DB; chmod 600 DB; \(line)".replacing("DB", with: sandbox.database))
     let ended = try await program.ended()
     #expect(ended.status == 1)
@@ -25,7 +25,7 @@ struct DatabaseWatchTests {
   func newer() async throws {
     try await sandbox.follow()
     let watch = try sandbox.startWatchify("watch")
-    try await eventually("the first round") { try watch.output().contains("next check") }
+    try await eventually("the first round") { try watch.output().contains("next sync") }
     try await sandbox.sql("INSERT INTO coffer_migrations (name, position) VALUES ('9 future', 99)")
     let ended = try await watch.ended()
     #expect(ended.status == 1 && ended.errors.contains("'9 future'"), "\(ended.errors)")
@@ -35,7 +35,7 @@ struct DatabaseWatchTests {
   func endsThePage() async throws {
     try await sandbox.follow()
     let watch = try sandbox.startWatchify("watch")
-    try await eventually("the first round") { try watch.output().contains("next check") }
+    try await eventually("the first round") { try watch.output().contains("next sync") }
     let page = try sandbox.startWatchify("serve", "--port", "0")
     try await eventually("the page") { try page.output().contains("The page: ") }
     _ = try await sandbox.bash("mv DB DB.old".replacing("DB", with: sandbox.database))

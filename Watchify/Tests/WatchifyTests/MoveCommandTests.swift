@@ -37,7 +37,7 @@ struct MoveCommandTests {
     let edited = try await sandbox.watchify("edit", "Tarn", "--address", address)
     #expect(edited.status == 0, "\(edited.errors)")
     #expect(
-      edited.text.contains("is read at ") && edited.text.contains("headers were not taken along"), "\(edited.text)")
+      edited.text.contains("is synced at ") && edited.text.contains("headers were not taken along"), "\(edited.text)")
     #expect(try await sandbox.watchify("edit", "Tarn", "--address", "http://127.0.0.1:9").status == 75)
     try await sandbox.forgetAttempts()
     try new.advance()

@@ -106,7 +106,7 @@ struct NewsTests {
     #expect(pauses?.first?["store"] as? String == "127.0.0.1:\(sandbox.shop.port ?? 0)")
     #expect(try await sandbox.watchify("doctor").text.contains("watchify resume"))
     let ended = try await sandbox.watchify("resume", "Tarn")
-    #expect(ended.status == 0 && ended.text.contains("is read again with the next sync"), "\(ended.text)")
+    #expect(ended.status == 0 && ended.text.contains("has ended: syncing resumes."), "\(ended.text)")
     #expect(try await sandbox.watchify("resume").text == "No store is paused.\n")
     #expect(try await sandbox.watchify("resume", "Tarn").text.contains("is not paused."))
     #expect(try await sandbox.watchify("resume", "Nobody").status == 3)

@@ -103,8 +103,8 @@ struct NotifierTests {
       ["watch"], with: [("NOTIFY_SOCKET", socket.path), ("WATCHDOG_USEC", "100000")])
     let first = try await socket.messages(until: "READY=1")
     // The loop begins before the process is ready, so its status may come first.
-    if !first.contains(where: { $0.contains("STATUS=Next check") }) {
-      _ = try await socket.messages(until: "STATUS=Next check")
+    if !first.contains(where: { $0.contains("STATUS=Next sync") }) {
+      _ = try await socket.messages(until: "STATUS=Next sync")
     }
     _ = try await socket.messages(until: "WATCHDOG=1")
     watch.signal(SIGTERM)

@@ -49,11 +49,37 @@ struct ProgramTests {
     #expect(json["passed"] as? Bool == true && acts.count == 8)
   }
 
-  @Test("The page explains every command, option and status")
-  func page() throws {
+  /// Returns the text of docs/watchify.md.
+  private func manual() throws -> String {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent().deletingLastPathComponent()
-    let text = try String(contentsOf: root.appendingPathComponent("docs/watchify.md"), encoding: .utf8)
+    return try String(contentsOf: root.appendingPathComponent("docs/watchify.md"), encoding: .utf8)
+  }
+
+  @Test("Help and manual use one word for syncing a shop, and say what is one row of news")
+  func words() throws {
+    let help = Help<Command>(style: Style(isOn: false))
+    let other =
+      #/
+      \b(?:next|last|each|first|complete|failed|two)\s(?:reads?|checks?|look)\b
+      | \blooked\b
+      | \breads?\s(?:all\s|the\s)?(?:shops|stores)\b
+      /#.ignoresCase()
+    let texts = try Command.allCases.map { help.text(for: $0) } + WatchifySetting.all.map(\.about) + [manual()]
+    for text in texts {
+      let text = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      let others = text.matches(of: other)
+      #expect(others.isEmpty, "\(others.map { text[$0.range] })")
+    }
+    let row = help.text(for: .activity)
+    for category in ActivityGroup.Category.allCases {
+      #expect(row.contains("\(category.rawValue.lowercased())") && row.contains("A row is news of one group"))
+    }
+  }
+
+  @Test("The page explains every command, option and status")
+  func page() throws {
+    let text = try manual()
     for command in Command.allCases { #expect(text.contains("watchify \(command.rawValue)"), "\(command.rawValue)") }
     for option in Command.allCases.flatMap(\.syntax.options) where option != .null {
       #expect(text.contains(option.name), "\(option.name)")

@@ -72,7 +72,7 @@ struct SettingsTests {
     try await sandbox.follow()
     let healthy = try await sandbox.watchify("doctor")
     #expect(healthy.status == 0 && healthy.text.contains("1 warning."), "\(healthy.text)")
-    #expect(healthy.text.contains("To do: Leave 'watchify watch' running."))
+    #expect(healthy.text.contains("To do: Leave 'watchify watch' or 'watchify serve' running"))
   }
 
   @Test("The doctor states the number of days for which the outbox keeps news")

@@ -25,7 +25,7 @@ struct StoreTests {
     let ended = try await sandbox.watchify("add", sandbox.address)
     #expect(ended.status == 0)
     #expect(ended.lines.first == "Tarn & Lotus: Shopify, prices in USD (country US)")
-    // No watch is running, so no next check is shown.
+    // No watch is running, so no next sync is shown.
     #expect(ended.lines.last == "Imported 48 products, 209 variants. No alerts for what is already there.")
     #expect(ended.errors.contains("Automatic syncing is off") && ended.errors.contains("watchify watch"))
     var status = stat()

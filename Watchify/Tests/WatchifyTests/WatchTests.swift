@@ -16,7 +16,7 @@ struct WatchTests {
     try sandbox.shop.advance()
     try await sandbox.forgetAttempts()
     let watch = try sandbox.startWatchify("watch")
-    try await eventually("the first round") { try watch.output().contains("next check") }
+    try await eventually("the first round") { try watch.output().contains("next sync") }
     let text = try watch.output()
     #expect(text.contains("Watching 1 store; terminal: ok. Ctrl-C ends."), "\(text)")
     #expect(text.contains("Tarn Cork Mat: price down $97.00 -> $67.90 (-30 %)"), "\(text)")
@@ -24,7 +24,7 @@ struct WatchTests {
     #expect(!text.contains("\u{1B}") && !text.contains("\r"))
 
     let list = try await sandbox.watchify("list", "--json").json()
-    #expect(list["isWatched"] as? Bool == true && list["nextCheck"] is String)
+    #expect(list["isWatched"] as? Bool == true && list["nextSync"] is String)
     #expect(try await sandbox.watchify("read", "--all").status == 0)
     #expect(try await sandbox.watchify("settings", "quietHours", "22:00-07:30").status == 0)
     #expect(try await sandbox.watchify("sync").status == 75)
@@ -62,14 +62,14 @@ struct WatchTests {
     #expect(try await watch.ended().status == 0)
   }
 
-  @Test("On a terminal a line at the bottom shows the next check")
+  @Test("On a terminal a line at the bottom shows the next sync")
   func terminal() async throws {
     try await sandbox.follow()
     try await sandbox.forgetAttempts()
     let watch = try sandbox.terminal("watchify watch")
-    try await eventually("the line") { try watch.output().contains("next check") }
+    try await eventually("the line") { try watch.output().contains("next sync") }
     let text = try watch.output()
-    #expect(text.contains("\r") && text.contains("looked ") && text.contains("desktop: does not work"), "\(text)")
+    #expect(text.contains("\r") && text.contains("synced ") && text.contains("desktop: does not work"), "\(text)")
     watch.signal(SIGTERM)
     _ = try await watch.ended()
     try await eventually("the end of the watch") {

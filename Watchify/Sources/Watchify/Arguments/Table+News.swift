@@ -39,8 +39,9 @@ extension Table {
     options: [.store, .type, .since, .unread, .limit, .data, .json],
     details: [
       """
-      News of one product within some minutes is one row; the setting
-      activityGroupingWindowMinutes sets how many. An asterisk marks unread news.
+      A row is news of one group (price, stock, product, store or wish) about one
+      product, each at most five minutes after the one before; the setting
+      activityGroupingWindowMinutes changes that. An asterisk marks unread news.
       'watchify read' takes the id at the beginning of a row.
       """,
       "TYPE is one of \(TypeName.groups.joined(separator: ", ")) or of:\n" + TypeName.lines,

@@ -3,7 +3,7 @@ import CofferTerminal
 /// The syntax of the command that serves the page.
 extension Table {
   static let serve = Syntax(
-    summary: "read all stores at intervals, and show everything on a page",
+    summary: "sync all stores at intervals, and show everything on a page",
     options: [.port, .listen, .tokenFile, .certificate, .key, .hostname, .data, .json],
     details: [
       """

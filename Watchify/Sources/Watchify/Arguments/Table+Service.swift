@@ -3,7 +3,7 @@ import CofferTerminal
 /// The syntax of the command on the service.
 extension Table {
   static let service = Syntax(
-    summary: "let Watchify run in the background, also after a restart",
+    summary: "let 'watchify serve' run in the background, also after a restart",
     operands: [
       Operand(
         name: "ACTION", completion: .words(["install", "status", "remove"]), summary: "install, status or remove",
@@ -13,8 +13,9 @@ extension Table {
     details: [
       """
       Installs a unit of systemd for this user, which starts at login; with --linger,
-      at the start of the system. It reads the stores, and serves the page at
-      http://127.0.0.1:8737; it may write only to the folder of the database.
+      at the start of the system. It is 'watchify serve': it syncs the stores, and
+      serves the page at http://127.0.0.1:8737. It may write only to the folder of
+      the database.
       """,
       """
       A unit that was edited is neither replaced nor removed without --force. Changes

@@ -15,7 +15,7 @@ extension Table {
     ],
     details: [
       """
-      A wish is judged at each read of the store, and notified once when it comes true:
+      A wish is judged at each sync of the store, and notified once when it comes true:
       again only after it has been false. Only what can be bought counts: a sold-out
       size fulfils no wish. A wish that is true already when it is made is not notified.
       """,

@@ -16,8 +16,8 @@ enum Table {
     options: [.name, .country, .header, .until, .data, .json],
     details: [
       """
-      Reads all of its products once and stores them; existing products are no
-      news. Prices are those of one market: the store's own country unless --country
+      Its first sync stores all of its products; existing products are no news.
+      Prices are those of one market: the store's own country unless --country
       says otherwise.
       """,
       """
@@ -39,8 +39,8 @@ enum Table {
     options: [.null, .data, .json],
     details: [
       """
-      The line at the top shows how much is unread, when stores were read last, when
-      they are read next, and whether notifications can be shown.
+      The line at the top shows how much is unread, when stores were synced last, when
+      they are synced next, and whether notifications can be shown.
       """
     ],
     examples: [
@@ -55,7 +55,7 @@ enum Table {
     options: [.name, .address, .country, .header, .until, .forgetHeaders, .data, .json],
     details: [
       """
-      Other values are kept. Another country is another market: the next read takes
+      Other values are kept. Another country is another market: the next sync takes
       all values there as the new baseline, without news. New headers replace the
       previous ones.
       """,
@@ -93,7 +93,7 @@ enum Table {
     aliases: ["rm", "delete", "unfollow"])
 
   static let sync = Syntax(
-    summary: "read stores and print what changed",
+    summary: "sync stores once, and print what changed",
     operands: [
       Operand(name: "STORE", completion: .listed, summary: "all of them by default", repeats: true)
     ],
@@ -116,14 +116,15 @@ enum Table {
     aliases: ["refresh", "update", "check", "fetch"])
 
   static let watch = Syntax(
-    summary: "read all stores at intervals, and print what changed",
+    summary: "sync all stores at intervals, and print what changed",
     options: [.data, .json],
     details: [
       """
       Runs until Ctrl-C or SIGTERM. The interval is the setting
-      syncIntervalMinutes. On a terminal a line at the bottom shows what it does,
-      when it looked last and when it looks next; otherwise there is a line for
-      each. Other commands may run at the same time.
+      syncIntervalMinutes. On a terminal a line at the bottom shows what it does, and
+      the last and the next sync; otherwise there is a line for each. Other commands
+      may run at the same time. 'watchify serve' also shows a page, and 'watchify
+      service' keeps that running.
       """
     ],
     examples: [
@@ -138,14 +139,14 @@ enum Table {
     options: [.data, .json],
     details: [
       """
-      After a response "too many requests" a store is not read for two minutes, longer
+      After a response "too many requests" a store is not synced for two minutes, longer
       each time, and up to an hour if the store requests it. The pause is for that
-      store; only a refusal by Shopify's servers pauses all. A running watch resumes
-      too.
+      store; only a refusal by Shopify's servers pauses all. A running watch
+      resumes too.
       """
     ],
     examples: [
-      Example("watchify resume Allbirds", "read it with the next sync"),
+      Example("watchify resume Allbirds", "its pause only"),
       Example("watchify resume", "end every pause"),
     ],
     aliases: ["unpause", "continue"])

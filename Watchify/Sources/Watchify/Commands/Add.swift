@@ -11,7 +11,7 @@ func addStore(_ invocation: Invocation) async throws -> ExitStatus {
   let headers = try invocation.headers()
   return try await interruptible {
     try await withSession(invocation, address: domain) { session in
-      let progress = ProgressFeed(isShown: !invocation.has(.json), "Reading \(domain):")
+      let progress = ProgressFeed(isShown: !invocation.has(.json), "Syncing \(domain):")
       progress.show("requesting its description")
       defer { progress.end() }
       let id: UUID
@@ -46,15 +46,15 @@ private func tell(
     return try print(
       .object(
         store.members + [
-          ("variants", .number(variants)), ("nextCheck", .date(watch.next)), ("isWatched", .flag(watch.isWatched)),
+          ("variants", .number(variants)), ("nextSync", .date(watch.next)), ("isWatched", .flag(watch.isWatched)),
         ]))
   }
   let output = Output.standard
   let market = store.country.map { " (country \($0))" } ?? ""
   let currency = store.currency.map { "prices in \($0)" } ?? "prices in an unstated currency"
   try output.writeText("\(store.name.oneLine(limit: 80)): Shopify, \(currency)\(market)")
-  // Only a running watch has a next check.
-  let next = watch.next.map { "; next check \(Moment.text($0))" } ?? ""
+  // Only a running watch has a next sync.
+  let next = watch.next.map { "; next sync \(Moment.text($0))" } ?? ""
   try output.writeText(
     "Imported \(counted(store.cachedProductCount, "product")), \(counted(variants, "variant")). "
       + "No alerts for what is already there\(next).")

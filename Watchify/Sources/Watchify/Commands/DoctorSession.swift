@@ -119,14 +119,16 @@ struct SessionChecks {
     guard !rests.isEmpty else { return .ok("requests", "no store has asked for a pause") }
     return .warning(
       "requests", rests.map { CommandError.pause($0.until, $0.shop?.domain) }.joined(separator: " "),
-      fix: "None needed: reading resumes automatically. 'watchify resume' ends a pause early.")
+      fix: "None needed: syncing resumes automatically. 'watchify resume' ends a pause early.")
   }
 
   private func watch() -> Finding {
     let watch = WatchMark.look(beside: session.file)
-    if watch.isWatched { return .ok("watch", watch.next.map { "next check \(Moment.text($0))" } ?? "reading now") }
+    if watch.isWatched { return .ok("watch", watch.next.map { "next sync \(Moment.text($0))" } ?? "syncing now") }
     guard !session.stores.isEmpty else { return .ok("stores", "You follow no store yet. \(firstSteps)") }
-    return .warning("watch", "Stores are not synced automatically.", fix: "Leave 'watchify watch' running.")
+    return .warning(
+      "watch", "Stores are not synced automatically.",
+      fix: "Leave 'watchify watch' or 'watchify serve' running, or run 'watchify service install'.")
   }
 
   /// Returns a warning for each header that has expired or expires within a week.
@@ -144,7 +146,7 @@ struct SessionChecks {
   }
 
   private static func store(_ store: StoreDTO) -> Finding {
-    let read = store.lastFetchedAt.map { "read \(Moment.text($0))" } ?? "never read"
+    let read = store.lastFetchedAt.map { "synced \(Moment.text($0))" } ?? "never synced"
     let products = counted(store.cachedProductCount, "product")
     let name = store.name.oneLine(limit: 60)
     guard let error = store.lastError else { return .ok(name, "\(store.domain), \(products), \(read)") }

@@ -35,10 +35,10 @@ func editStore(_ invocation: Invocation) async throws -> ExitStatus {
       }
       if address != nil {
         let lost = hadHeaders && given.isEmpty ? " Its additional headers were not taken along." : ""
-        try printText("\(edited.name.oneLine(limit: longestTitle)) is read at \(edited.domain) from now on.\(lost)")
+        try printText("\(edited.name.oneLine(limit: longestTitle)) is synced at \(edited.domain) from now on.\(lost)")
       }
       if let country {
-        try printText("The next read of \(edited.domain) shows the prices of \(country). This is not reported as news.")
+        try printText("The next sync of \(edited.domain) shows the prices of \(country). This is not reported as news.")
       }
       if headers != nil { try tell(edited, kept) }
     }

@@ -24,10 +24,10 @@ func listStores(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-/// Returns the status line, such as "12 unread · looked 14:02 · next check 14:32 · desktop: ok (gnome-shell 43.9)"
+/// Returns the status line, such as "12 unread · synced 14:02 · next sync 14:32 · desktop: ok (gnome-shell 43.9)"
 private func summary(_ session: Session) async throws -> String {
   var parts = ["\(grouped(try await session.service.unreadCount())) unread"]
-  if let last = session.stores.compactMap(\.lastFetchedAt).max() { parts.append("looked \(Moment.text(last))") }
+  if let last = session.stores.compactMap(\.lastFetchedAt).max() { parts.append("synced \(Moment.text(last))") }
   let rests = try await session.service.rests()
   if let rest = rests.first(where: { $0.shop == nil }) {
     parts.append("paused until \(Moment.text(rest.until))")
@@ -35,8 +35,8 @@ private func summary(_ session: Session) async throws -> String {
     let watch = WatchMark.look(beside: session.file)
     switch (watch.isWatched, watch.next) {
     case (false, _): parts.append("no watch is running: run 'watchify watch'")
-    case (true, let next?): parts.append("next check \(Moment.text(next))")
-    case (true, nil): parts.append("looking now")
+    case (true, let next?): parts.append("next sync \(Moment.text(next))")
+    case (true, nil): parts.append("syncing now")
     }
   }
   for rest in rests {
@@ -49,7 +49,7 @@ private func summary(_ session: Session) async throws -> String {
 private func table(_ stores: [StoreDTO], _ session: Session) async throws -> Columns {
   var columns = Columns(
     .text, .left, .right, .left, .right, .left, .left,
-    heading: ["STORE", "ADDRESS", "PRODUCTS", "PRICES", "UNREAD", "READ", "ID"])
+    heading: ["STORE", "ADDRESS", "PRODUCTS", "PRICES", "UNREAD", "SYNCED", "ID"])
   for store in stores {
     let unread = try await session.service.unreadCount(EventFilter(storeId: store.id))
     let market = [store.currency, store.country.map { "(\($0))" }].compactMap { $0 }.joined(separator: " ")
@@ -81,7 +81,7 @@ private func json(_ stores: [StoreDTO], _ session: Session) async throws -> JSON
   let watch = WatchMark.look(beside: session.file)
   return .object([
     ("stores", .list(list)), ("unread", .number(try await session.service.unreadCount())),
-    ("isWatched", .flag(watch.isWatched)), ("nextCheck", .date(watch.next)),
+    ("isWatched", .flag(watch.isWatched)), ("nextSync", .date(watch.next)),
     ("restingUntil", .date(try await session.service.restingUntil())),
     ("rests", .list(try await session.service.rests().map(\.json))),
   ])

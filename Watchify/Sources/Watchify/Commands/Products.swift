@@ -41,7 +41,7 @@ private func heading(_ store: StoreDTO, _ shown: Int, _ count: Int, _ offset: In
       ? "none of \(counted(count, "product"))"
       : "\(grouped(offset + 1))-\(grouped(offset + shown)) of \(counted(count, "product"))"
   let error = store.lastError == nil ? "" : ", and the last attempt failed: see 'watchify doctor'"
-  let read = store.lastFetchedAt.map { "read \(Moment.text($0))\(error)" } ?? "never read"
+  let read = store.lastFetchedAt.map { "synced \(Moment.text($0))\(error)" } ?? "never synced"
   return [store.name.oneLine(limit: longestTitle), store.domain, numbers, read].joined(separator: " · ")
 }
 

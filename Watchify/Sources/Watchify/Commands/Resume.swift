@@ -12,8 +12,8 @@ func resume(_ invocation: Invocation) async throws -> ExitStatus {
     }
     if ended.isEmpty { try printLine(store.map { "\($0.domain) is not paused." } ?? "No store is paused.") }
     for rest in ended {
-      let words = rest.shop.map { "\($0.domain) is" } ?? "All stores are"
-      try printLine("\(words) read again with the next sync instead of after \(Moment.text(rest.until)).")
+      let subject = rest.shop.map(\.domain) ?? "all stores"
+      try printLine("The pause of \(subject) until \(Moment.text(rest.until)) has ended: syncing resumes.")
     }
     return .ok
   }

@@ -16,7 +16,7 @@ func syncStores(_ invocation: Invocation) async throws -> ExitStatus {
       defer { progress.end() }
       var outcomes: [SyncOutcome] = []
       for store in stores {
-        progress.show("Reading \(store.name.oneLine(limit: 60))")
+        progress.show("Syncing \(store.name.oneLine(limit: 60))")
         let outcome = try await sync(store, session)
         outcomes.append(outcome)
         progress.end()

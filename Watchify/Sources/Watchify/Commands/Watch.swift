@@ -51,7 +51,7 @@ func watch(
       report.tell(status)
       sign.yield(.status(status))
     })
-  let reading = Task.detached { await loop.run() }
+  let syncing = Task.detached { await loop.run() }
   ending.whenAsked { sign.yield(.end) }
   let database = DatabaseWatch(session) { sign.yield(.lost($0)) }
   defer { withExtendedLifetime((ending, mark, database)) {} }
@@ -76,8 +76,8 @@ func watch(
     }
   } catch { failure = error }
   report.stop()
-  reading.cancel()
-  await reading.value
+  syncing.cancel()
+  await syncing.value
   await page?.stop()
   await MainActor.run { network.stop() }
   feed.end()
@@ -139,15 +139,15 @@ private final class WatchReporter {
     switch status {
     case .syncing:
       let count = try await session.service.storeIds().count
-      try say("\(now) reading \(counted(count, "store"))", "syncing", nil)
+      try say("\(now) syncing \(counted(count, "store"))", "syncing", nil)
     case .waiting(let until):
-      let looked = try await session.service.stores().compactMap(\.lastFetchedAt).max()
-      let last = looked.map { "looked \(Moment.text($0)), " } ?? ""
-      try say("\(now) \(last)next check \(Moment.text(until))", "waiting", until, bottom: channels)
+      let synced = try await session.service.stores().compactMap(\.lastFetchedAt).max()
+      let last = synced.map { "synced \(Moment.text($0)), " } ?? ""
+      try say("\(now) \(last)next sync \(Moment.text(until))", "waiting", until, bottom: channels)
     case .resting(let until):
       try say("\(now) paused until \(Moment.text(until)): Shopify has asked for a pause", "resting", until)
     case .failed(let words): try say("\(now) the database failed: \(words.oneLine())", "failed", nil)
-    case .offline: try say("\(now) no network: reading resumes when it is back", "offline", nil)
+    case .offline: try say("\(now) no network: syncing resumes when it is back", "offline", nil)
     }
   }
 
@@ -221,7 +221,7 @@ private final class WatchReporter {
       guard store.lastError != old, !asJSON else { continue }
       let name = store.name.oneLine(limit: 60)
       guard let error = store.lastError else {
-        try feed.write("\(name): can be read again")
+        try feed.write("\(name): works again")
         continue
       }
       let since = store.lastFetchedAt.map { " Showing data from \(Moment.text($0))." } ?? ""

@@ -141,7 +141,7 @@ final class Demo {
         .object([("passed", .flag(failures.isEmpty)), ("hasDesktop", .flag(hasDesktop)), ("acts", .list(list))]))
     } else if failures.isEmpty {
       try say("\n" + output.style.green("All of this was checked during the run."))
-      try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' reads it at intervals,")
+      try say("Next: 'watchify add ADDRESS' follows a real shop, 'watchify watch' syncs it at intervals,")
       try say("'watchify serve' shows it on a page, and 'watchify doctor' checks whether notifications work.")
       try say("The demo's data is deleted; 'watchify demo --serve' keeps it, and a page of it, until Ctrl-C.")
     } else {

@@ -23,13 +23,13 @@ extension Demo {
   }
 
   func quietRead(_ id: UUID) async throws {
-    try await begin("Reading it again, with nothing new")
+    try await begin("Syncing it again, with nothing new")
     let points = try await shop.service.snapshotCount()
     let news = try await read(id)
     let texts = try await notify(news)
     try say("  Nothing new: nothing reported, nothing written.")
-    try expect(news.isEmpty && texts.isEmpty, "a read without news is quiet")
-    try expect(try await shop.service.snapshotCount() == points, "a read without news writes no price point")
+    try expect(news.isEmpty && texts.isEmpty, "a sync without news is quiet")
+    try expect(try await shop.service.snapshotCount() == points, "a sync without news writes no price point")
   }
 
   func priceDrop(_ id: UUID) async throws {
@@ -77,7 +77,7 @@ extension Demo {
       try await read(id, after: 24)
     } catch SyncFailure.invalidResponse(.resting(let until, _)) {
       isResting = true
-      try say("  Paused until \(Moment.time(until)): no process reads the shop before then.")
+      try say("  Paused until \(Moment.time(until)): no process syncs the shop before then.")
     }
     let after = try await store(id)
     let asked = shop.server.requests.count
@@ -110,7 +110,7 @@ extension Demo {
     try expect(
       types.isSuperset(of: [.newProduct, .priceIncreased, .productRemoved, .productReturned]),
       "a new product, a higher price, and one that went and came back are distinguished")
-    try expect(texts.count == 4, "each read with news is one notification")
+    try expect(texts.count == 4, "each sync with news is one notification")
   }
 
   func showNews(_ id: UUID) async throws {

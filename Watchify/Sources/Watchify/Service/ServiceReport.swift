@@ -27,10 +27,10 @@ final class ServiceReport: Sendable {
   func tell(_ status: BackgroundSync.Status) {
     let text =
       switch status {
-      case .syncing: "Reading the stores"
-      case .waiting(let until): "Next check \(Moment.text(until))"
+      case .syncing: "Syncing the stores"
+      case .waiting(let until): "Next sync \(Moment.text(until))"
       case .resting(let until): "Paused until \(Moment.text(until)): Shopify has asked for a pause"
-      case .offline: "No network: reading resumes when it is back"
+      case .offline: "No network: syncing resumes when it is back"
       case .failed(let words): "The database failed: \(words.oneLine(limit: 200))"
       }
     hasTold.withLock { $0 = true }

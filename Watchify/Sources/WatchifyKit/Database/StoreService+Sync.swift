@@ -145,7 +145,7 @@ extension StoreService {
 
 extension DetectionRules {
   init(from settings: StorageRouter) async throws {
-    readsUntilRemoved = max(1, try await settings.get(StorageKeys.readsUntilRemoved))
+    readsUntilRemoved = max(1, try await settings.get(StorageKeys.syncsUntilRemoved))
     convertedPercent = UInt64(max(0, try await settings.get(StorageKeys.convertedPercent)))
   }
 }

@@ -150,7 +150,7 @@ public struct WatchifySetting: Sendable {
   public static let all: [WatchifySetting] =
     [
       number(StorageKeys.syncIntervalMinutes, 5...1_440, "minutes"),
-      number(StorageKeys.readsUntilRemoved, 1...100, "reads"),
+      number(StorageKeys.syncsUntilRemoved, 1...100, "syncs"),
       number(StorageKeys.convertedPercent, 0...100, "percent"),
       flag(StorageKeys.notificationsEnabled), channels, passphraseFile, threshold(StorageKeys.priceDropThreshold),
       threshold(StorageKeys.priceIncreaseThreshold), quietHours,

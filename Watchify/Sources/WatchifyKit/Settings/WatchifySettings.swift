@@ -14,7 +14,7 @@ public struct WatchifySettings: StorageKeyCatalog {
   /// The keys.
   public let allKeys: [AnyStorageKey] =
     [
-      .key(StorageKeys.syncIntervalMinutes), .key(StorageKeys.readsUntilRemoved),
+      .key(StorageKeys.syncIntervalMinutes), .key(StorageKeys.syncsUntilRemoved),
       .key(StorageKeys.convertedPercent), .key(StorageKeys.notificationsEnabled),
       .key(StorageKeys.notificationChannels), .key(StorageKeys.secretsPassphraseFile),
       .key(StorageKeys.priceDropThreshold), .key(StorageKeys.priceIncreaseThreshold),
@@ -39,10 +39,10 @@ extension StorageKeys {
 
   /// The interval between syncs of all stores, in minutes; 30 by default, at least 5.
   public static let syncIntervalMinutes = key(
-    "syncIntervalMinutes", 30, "Minutes between two reads of all stores.", owner: "Sync")
+    "syncIntervalMinutes", 30, "Minutes between two syncs of all stores.", owner: "Sync")
   /// The number of consecutive complete reads without a product after which it counts as removed; 2 by default.
-  public static let readsUntilRemoved = key(
-    "readsUntilRemoved", 2, "Complete reads without a product until it counts as removed.", owner: "Sync")
+  public static let syncsUntilRemoved = key(
+    "syncsUntilRemoved", 2, "Complete syncs without a product until it counts as removed.", owner: "Sync")
   /// The largest common price move, in percent, that is attributed to the exchange rate in a shop that converts its
   /// prices; 3 by default.
   public static let convertedPercent = key(

@@ -92,7 +92,7 @@ struct CaptureTests {
   @Test("2: exactly the changes are reported", arguments: pairs.filter { $0.kind == "time" })
   func exact(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in
-      try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      try await fixture.container.settings.set(1, for: StorageKeys.syncsUntilRemoved)
       let server = server(try feed(pair.store, pair.from))
       try server.start()
       defer { server.stop() }
@@ -155,7 +155,7 @@ struct CaptureTests {
   @Test("3: a change of market between two reads loses no news", arguments: pairs.filter { $0.kind == "time" })
   func journey(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in
-      try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      try await fixture.container.settings.set(1, for: StorageKeys.syncsUntilRemoved)
       let server = server(try feed(pair.store, pair.from))
       try server.start()
       defer { server.stop() }

@@ -9,7 +9,7 @@ enum Curl {
   /// The error for a system without libcurl.
   struct Missing: LocalizedError {
     var errorDescription: String? {
-      "libcurl, which is required to read stores, is not installed. Install the package libcurl4; stored data is kept."
+      "libcurl, which is required to sync stores, is not installed. Install the package libcurl4; stored data is kept."
     }
   }
 

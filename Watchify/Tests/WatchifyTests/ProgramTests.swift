@@ -77,6 +77,25 @@ struct ProgramTests {
     }
   }
 
+  @Test("The manual shows what the program prints")
+  func examples() async throws {
+    func normal(_ text: String) -> String {
+      text.replacing(sandbox.address.dropFirst("http://".count), with: "tarn.example")
+        .replacing(#/\b[0-9a-f]{8}\b/#, with: "ID").replacing(#/\b\d\d:\d\d\b/#, with: "TIME")
+        .split(separator: " ").joined(separator: " ")
+    }
+    let manual = normal(try manual())
+    try await sandbox.followWithNews()
+    let ended = [
+      try await sandbox.watchify("products", "Tarn", "--search", "rain jacket", "--sort", "-price"),
+      try await sandbox.watchify("activity", "--since", "7d"),
+      try await sandbox.watchify("settings", "priceDropThreshold", "10%"),
+    ]
+    let list = try await sandbox.watchify("list").lines.dropFirst()
+    let marked = try await sandbox.watchify("read", "--type", "stock").lines
+    for line in list + ended.flatMap(\.lines) + marked { #expect(manual.contains(normal(line)), "\(line)") }
+  }
+
   @Test("The page explains every command, option and status")
   func page() throws {
     let text = try manual()

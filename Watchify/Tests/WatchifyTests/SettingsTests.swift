@@ -79,14 +79,14 @@ struct SettingsTests {
   func days() async throws {
     try await sandbox.followWithNews()
     let doctor = try await sandbox.watchify("doctor")
-    #expect(doctor.text.contains("4 pieces of news wait") && doctor.text.contains("After 3 days only their number is."))
+    #expect(doctor.text.contains("4 changes wait") && doctor.text.contains("After 3 days only their number is."))
     try await sandbox.sql("UPDATE outbox SET created_at = created_at - 71 * 3600000")
-    #expect(try await sandbox.watchify("doctor").text.contains("4 pieces of news wait"))
+    #expect(try await sandbox.watchify("doctor").text.contains("4 changes wait"))
     try await sandbox.sql("DELETE FROM outbox WHERE event <> (SELECT min(event) FROM outbox)")
-    #expect(try await sandbox.watchify("doctor").text.contains("1 piece of news waits for delivery"))
+    #expect(try await sandbox.watchify("doctor").text.contains("1 change waits for delivery"))
     try await sandbox.sql("UPDATE outbox SET created_at = created_at - 2 * 3600000")
     try await sandbox.forgetAttempts()
     try await sandbox.watchify("sync")
-    #expect(!(try await sandbox.watchify("doctor").text.contains("of news wait")))
+    #expect(!(try await sandbox.watchify("doctor").text.contains(" for delivery through")))
   }
 }

@@ -96,7 +96,7 @@ struct StoreTests {
     let words = part.errors.replacing("\n", with: " ")
     #expect(part.status == 2 && words.contains("is the beginning of Tarn & Lotus") && words.contains("a whole name"))
     let silent = try await sandbox.watchify("remove", "Tarn & Lotus")
-    let losses = "48 products with 213 price points since today, and 7 pieces of news"
+    let losses = "48 products with 213 price points since today, and 7 reported changes"
     #expect(silent.status == 2 && silent.errors.replacing("\n", with: " ").contains(losses), "\(silent.errors)")
     #expect(silent.errors.contains("--yes"))
     for (answer, status) in [("n", 1), ("", 1), ("y", 0)] {

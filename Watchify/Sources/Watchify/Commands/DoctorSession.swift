@@ -75,9 +75,9 @@ struct SessionChecks {
       findings.append(
         .warning(
           "notifications",
-          "\(counted(news.count, "piece of news waits", plural: "pieces of news wait")) for delivery through "
+          "\(counted(news.count, "change waits", plural: "changes wait")) for delivery through "
             + "'\(news.channel)'.",
-          fix: "The next 'watchify sync' or 'watchify watch' delivers them. After "
+          fix: "The next sync delivers them if '\(news.channel)' works then and no quiet hours hold them back. After "
             + "\(counted(StoreService.daysOfWaitingNews, "day")) only their number is."))
     }
     return findings + (await ChannelChecks(session: session).all())

@@ -42,9 +42,9 @@ private struct Losses {
   var wishes: Int
   var since: Date
 
-  /// The amounts as text, such as "48 products with 213 price points since 9 Nov 2026, and 3 pieces of news"
+  /// The amounts as text, such as "48 products with 213 price points since 9 Nov 2026, and 3 reported changes"
   var text: String {
-    let news = counted(events, "piece of news", plural: "pieces of news")
+    let news = counted(events, "reported change")
     let day = Moment.day(since)
     let date = ["Today", "Yesterday"].contains(day) ? day.lowercased() : day
     let wished = wishes == 0 ? "" : ", \(counted(wishes, "wish", plural: "wishes"))"

@@ -42,7 +42,7 @@ private func install(_ invocation: Invocation, _ files: UnitFiles, _ manager: Se
   guard let manager else {
     throw CommandError(
       .failure, "noServiceManager", "This system has no systemd, so no service was installed.",
-      advice: "Start 'watchify watch' in another way, or run 'watchify sync' by cron.")
+      advice: "Start 'watchify serve' in another way, or run 'watchify sync' by cron.")
   }
   guard let program = ServiceProgram.running() else {
     throw CommandError(.failure, "noProgram", "The path of this program is unknown, so no service was installed.")
@@ -105,8 +105,8 @@ private func checkNotWatched(_ data: URL, _ manager: ServiceManager) async throw
   let state = await manager.state(of: UnitFiles.Name.service.rawValue)
   guard state?.process == nil else { return }
   throw CommandError(
-    .failure, "isWatched", "A 'watchify watch' is running on this database, so no service was installed.",
-    advice: "End it, then install the service.")
+    .failure, "isWatched", "Another process watches the stores of this database, so no service was installed.",
+    advice: "End that 'watchify watch' or 'watchify serve', then install the service.")
 }
 
 /// Starts the installed units, and returns the reason if that fails.

@@ -34,13 +34,13 @@ struct ServiceCondition {
     let log = "journalctl --user --unit watchify --lines 20"
     switch unit?[.active] {
     case _ where manager == nil:
-      (state, sentence) = (.unknown, "This system has no systemd: start 'watchify watch' in another way.")
+      (state, sentence) = (.unknown, "This system has no systemd: start 'watchify serve' in another way.")
     case nil where isWritten:
       state = .unknown
       sentence = "Installed, but the service manager of this user does not respond: it runs after the next login."
     case _ where !isWritten && !isLoaded:
       (state, sentence) = (.notInstalled, "Watchify is not installed as a service.")
-      advice.append("watchify service install")
+      advice.append("To install it: watchify service install")
     case "active":
       state = .running
       let text = unit?[.status] ?? ""

@@ -90,10 +90,10 @@ extension StorageKeys {
 
   /// Whether old events are deleted.
   public static let autoDeleteEvents = key(
-    "autoDeleteEvents", false, "Whether old events are deleted.", owner: "Retention")
+    "autoDeleteEvents", false, "Whether old news is deleted.", owner: "Retention")
   /// The age in days after which events are deleted if `autoDeleteEvents` is set; 90 by default.
   public static let eventRetentionDays = key(
-    "eventRetentionDays", 90, "Days for which events are kept.", owner: "Retention")
+    "eventRetentionDays", 90, "Days for which news is kept.", owner: "Retention")
   /// Whether old snapshots of price histories are deleted.
   public static let autoDeleteSnapshots = key(
     "autoDeleteSnapshots", false, "Whether old points of price histories are deleted.", owner: "Retention")
@@ -106,5 +106,6 @@ extension StorageKeys {
 
   /// The time, in minutes, within which events of one product are shown as one row.
   public static let activityGroupingWindowMinutes = key(
-    "activityGroupingWindowMinutes", 5, "Minutes within which events of a product are one row.", owner: "Activity")
+    "activityGroupingWindowMinutes", 5, "Minutes within which news of one group about a product is one row.",
+    owner: "Activity")
 }

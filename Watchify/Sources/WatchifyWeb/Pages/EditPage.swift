@@ -49,7 +49,7 @@ enum EditPage {
     of store: StoreDTO, _ context: PageContext, _ service: StoreService, isMistyped: Bool = false
   ) async throws -> HTTPResponse {
     let extent = try await service.extent(storeId: store.id)
-    let news = counted(extent.events, "piece of news", plural: "pieces of news")
+    let news = counted(extent.events, "reported change")
     return Frame.page("Remove \(store.name)", .shops, context, status: isMistyped ? 422 : 200) {
       tag(.div, .class("narrow")) {
         tag(.p, .class("eyebrow")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name) } }

@@ -100,7 +100,7 @@ enum HealthPage {
       }
       for news in waiting {
         tag(.p, .class("note")) {
-          counted(news.count, "piece of news waits", plural: "pieces of news wait")
+          counted(news.count, "change waits", plural: "changes wait")
           " for delivery through \(news.channel): delivery is tried at the next sync, and given up after "
           "\(counted(StoreService.daysOfWaitingNews, "day"))."
         }

@@ -77,7 +77,8 @@ enum Table {
     summary: "stop following a store, and delete its data",
     operands: [
       Operand(
-        name: "STORE", completion: .listed, summary: "its whole name, its address or its whole id", isRequired: true)
+        name: "STORE", completion: .listed, summary: "its whole name, its address or 8 digits of its id",
+        isRequired: true)
     ],
     options: [.yes, .data, .json],
     details: [

@@ -38,7 +38,8 @@ enum HealthPage {
       for rest in context.rests {
         tag(.p) {
           if let shop = rest.shop?.domain {
-            "\(shop) has asked for a pause: it is not synced before \(context.moments.text(rest.until)), other shops are."
+            "\(shop) has asked for a pause: it is not synced before \(context.moments.text(rest.until)), "
+            "other shops are."
           } else {
             "Shopify has asked for a pause: no shop is synced before \(context.moments.text(rest.until))."
           }

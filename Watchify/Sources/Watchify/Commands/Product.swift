@@ -109,7 +109,7 @@ private func page(
     columns.add([
       (variant.title ?? "one form").oneLine(limit: longestTitle), Money.text(variant.price, currency),
       variant.compareAtPrice.map { "was \(Money.text($0, currency))" } ?? "", state,
-      variant.sku?.oneLine(limit: 64) ?? "", variant.notableLowest?.text ?? "",
+      variant.sku?.oneLine(limit: 64) ?? "", variant.notableLowest?.text() ?? "",
     ]) { isThere ? $1 : $0.dim($1) }
   }
   if !wishes.isEmpty {

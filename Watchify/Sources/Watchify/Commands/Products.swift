@@ -52,7 +52,7 @@ private func table(_ products: [ProductDTO]) -> Columns {
     columns.add([
       product.title.oneLine(limit: longestTitle), Money.text(product.cachedPrice, product.currency),
       isAvailable ? "in stock" : "sold out", product.handle.oneLine(limit: longestTitle),
-      product.lowest?.text ?? "",
+      product.lowest?.text() ?? "",
     ]) { isAvailable ? $1 : $0.dim($1) }
   }
   return columns

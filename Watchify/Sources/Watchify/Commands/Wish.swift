@@ -129,7 +129,7 @@ private func showWish(_ words: [String], _ invocation: Invocation, _ session: Se
     columns.add([
       isFulfilled ? "*" : " ", match.listed.product.title.oneLine(limit: longestTitle),
       Money.text(match.listed.product.cachedPrice, match.listed.product.currency),
-      match.listed.product.cachedIsAvailable ? "in stock" : "sold out", match.listed.product.lowest?.text ?? "",
+      match.listed.product.cachedIsAvailable ? "in stock" : "sold out", match.listed.product.lowest?.text() ?? "",
       match.listed.storeName.oneLine(limit: 40),
     ]) { isFulfilled ? $0.green($1) : $1 }
   }

@@ -79,13 +79,11 @@ extension WishDTO {
 }
 
 extension LowestPrice {
-  /// The period as text, such as "lowest in 90 days".
-  var text: String { days.map { "lowest in \($0) days" } ?? "lowest ever seen" }
-
   /// The price as JSON.
   var json: JSON {
     .object([
-      ("days", days.map { .number($0) } ?? .none), ("price", .amount(price)), ("since", .date(since)),
+      ("days", days.map { .number($0) } ?? .none), ("start", .date(start)), ("price", .amount(price)),
+      ("since", .date(since)),
     ])
   }
 }

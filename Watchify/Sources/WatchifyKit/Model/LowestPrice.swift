@@ -3,8 +3,10 @@ public import Foundation
 /// The lowest price of a variant within a period that ends now. Prices in other currencies do not count; prices at
 /// times when the variant was sold out do.
 public struct LowestPrice: Codable, Hashable, Sendable {
-  /// The length of the period in days; `nil` for all the time in which the variant has been read.
+  /// The length of the period in days; `nil` for all the time since the first read of the variant.
   public var days: Int?
+  /// The start of the period.
+  public var start: Date
   /// The lowest price within the period.
   public var price: Decimal
   /// The date from which it was the price, for the first time within the period; before the period's start if it was
@@ -12,44 +14,58 @@ public struct LowestPrice: Codable, Hashable, Sendable {
   public var since: Date
 
   /// Creates a lowest price from its values, for example for a preview or a test.
-  public init(days: Int?, price: Decimal, since: Date) {
+  public init(days: Int?, start: Date, price: Decimal, since: Date) {
     self.days = days
+    self.start = start
     self.price = price
     self.since = since
+  }
+
+  /// The period as text, such as "lowest in 90 days" or "lowest since 3 Nov", with the year unless it is that of `now`.
+  public func text(at now: Date = Date()) -> String {
+    "lowest " + (days.map { "in \($0) days" } ?? "since \(DayText.text(start, now: now))")
   }
 
   /// The periods, longest first.
   static let periods: [Int?] = [nil, 90, 30]
 }
 
-/// The prices of one variant in one currency, oldest first; each is valid until the next.
+/// The prices of one variant in one currency, oldest first; each is valid until the next. A price of zero may be a
+/// mistake of the shop and does not count; while it is the current one, nothing does.
 struct PriceHistory: Sendable {
   struct Point: Sendable {
     var at: Date
     var price: Price
   }
 
-  var points: [Point]
+  /// The shortest history of which the lowest price is stated, in days.
+  static let leastDays = 7
 
-  init(points: [Point]) { self.points = points }
+  let points: [Point]
+
+  init(points: [Point]) { self.points = points.last?.price == .zero ? [] : points.filter { $0.price > .zero } }
 
   /// Creates the history of the prices in the currency of the last one.
   init(of history: [SnapshotDTO]) {
     let currency = history.last?.currency
-    points = history.filter { currency == nil || $0.currency == nil || $0.currency == currency }.compactMap { point in
-      Price("\(point.price)").map { Point(at: point.capturedAt, price: $0) }
+    let own = history.filter { currency == nil || $0.currency == nil || $0.currency == currency }
+    self.init(
+      points: own.compactMap { point in
+        Price("\(point.price)").map { Point(at: point.capturedAt, price: $0) }
+      })
+  }
+
+  /// Returns the lowest price of each period that the history spans, shortest first.
+  func lowest(at now: Date) -> [LowestPrice] {
+    LowestPrice.periods.reversed().compactMap { days in
+      let period = points(days: days, at: now)
+      return period.min { $0.price < $1.price }.map { lowest(days, $0, at: now) }
     }
   }
 
-  /// Returns the lowest price of each period, shortest first; empty without any price.
-  func lowest(at now: Date) -> [LowestPrice] {
-    LowestPrice.periods.reversed().compactMap { lowest(days: $0, at: now) }
-  }
-
-  func lowest(days: Int?, at now: Date) -> LowestPrice? {
-    let period = points(days: days, at: now)
-    guard let lowest = period.min(by: { $0.price < $1.price }) else { return nil }
-    return LowestPrice(days: days, price: lowest.price.decimal, since: lowest.at)
+  private func lowest(_ days: Int?, _ point: Point, at now: Date) -> LowestPrice {
+    let start = days.map { now.addingTimeInterval(-86_400 * Double($0)) } ?? points.first?.at ?? now
+    return LowestPrice(days: days, start: start, price: point.price.decimal, since: point.at)
   }
 
   /// Returns the longest period in which the current price is the lowest and some other price was higher; `nil` if
@@ -61,32 +77,26 @@ struct PriceHistory: Sendable {
       guard let lowest = period.min(by: { $0.price < $1.price }), lowest.price == current.price,
         period.contains(where: { $0.price > current.price })
       else { continue }
-      return LowestPrice(days: days, price: current.price.decimal, since: lowest.at)
+      return self.lowest(days, lowest, at: now)
     }
     return nil
   }
 
-  /// The date from which no lower price than the current one has been valid, and whether none ever was.
-  var lowestSince: (date: Date, isEver: Bool)? {
-    guard let current = points.last, let first = points.first else { return nil }
-    guard let lower = points.lastIndex(where: { $0.price < current.price }) else { return (first.at, true) }
-    return (points[lower + 1].at, false)
-  }
-
-  /// Returns a text such as "lowest since 12 Aug (90 days)" if no lower price was valid in the last 30 days or ever,
-  /// and some other price was higher; otherwise `nil`.
+  /// Returns a text such as "lowest since 12 Aug (90 days)" if no lower price was valid in the last 30 days, or since
+  /// the first read, and some other price was higher; otherwise `nil`.
   func lowestText(at now: Date) -> String? {
-    guard let notable = notable(at: now), let since = lowestSince else { return nil }
-    let day = DayText.text(since.date, now: now)
-    return since.isEver ? "lowest ever seen (since \(day))" : "lowest since \(day) (\(notable.days ?? 0) days)"
+    guard let notable = notable(at: now) else { return nil }
+    guard let days = notable.days, let lower = points.lastIndex(where: { $0.price < points[points.count - 1].price })
+    else { return notable.text(at: now) }
+    return "lowest since \(DayText.text(points[lower + 1].at, now: now)) (\(days) days)"
   }
 
+  /// Returns the points of a period; none if it began before the first read, or that is too recent.
   private func points(days: Int?, at now: Date) -> ArraySlice<Point> {
-    guard let days else { return points[...] }
-    let start = now.addingTimeInterval(-86_400 * Double(days))
+    let start = now.addingTimeInterval(-86_400 * Double(days ?? Self.leastDays))
     // The price at the start of the period is that of the last point before it.
-    let first = points.lastIndex { $0.at <= start } ?? 0
-    return points[min(first, points.count)...]
+    guard let first = points.lastIndex(where: { $0.at <= start }) else { return [] }
+    return points[(days == nil ? 0 : first)...]
   }
 }
 

@@ -104,14 +104,14 @@ extension PriceChart {
     }
   }
 
-  /// Returns the lowest prices of the last 30 and 90 days and ever; nothing if the price never changed.
+  /// Returns the lowest prices of the last 30 and 90 days and since the first read; nothing if the price never changed.
   private func lowest(_ variant: VariantDTO, _ moments: Moments) -> HTML {
     guard extremes != nil, !variant.lowest.isEmpty else { return HTML() }
     return tag(.p, .class("lows")) {
       "Lowest price "
       for (index, low) in variant.lowest.enumerated() {
         if index > 0 { ", " }
-        low.days.map { "in \($0) days " } ?? "ever "
+        low.days.map { "in \($0) days " } ?? "since \(moments.shortDay(low.start)) "
         NewsText.amount(low.price, currency)
         if low.days == nil { " (\(moments.shortDay(low.since)))" }
       }

@@ -125,7 +125,7 @@ enum ProductPage {
       }
       tag(.td, .class("stock")) {
         variant.isMissing ? "gone" : variant.available ? "in stock" : "sold out"
-        if let lowest = LowestBadge.text(variant.notableLowest) {
+        if let lowest = variant.notableLowest?.text(at: context.moments.now) {
           " · "
           tag(.span, .class("lowest-badge")) { lowest }
         }

@@ -90,7 +90,7 @@ enum ProductsPage {
       tag(.div, .class("price")) {
         NewsText.amount(product.cachedPrice, product.currency)
         tag(.span, .class("stock")) {
-          if let lowest = LowestBadge.text(product.lowest) {
+          if let lowest = product.lowest?.text(at: context.moments.now) {
             tag(.span, .class("lowest-badge")) { lowest }
             " · "
           }

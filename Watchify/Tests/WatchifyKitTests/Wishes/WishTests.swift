@@ -46,7 +46,7 @@ extension Workshop {
       try await workshop.notifications.sendPending()
       let notifications = workshop.channel.delivered
       try #require(notifications.count == 2, "the wish and the store have a notification each")
-      #expect(notifications[0].body.hasPrefix("Cork Mat, Large: $67.90, below your $70.00 · lowest ever seen (since "))
+      #expect(notifications[0].body.hasPrefix("Cork Mat, Large: $67.90, below your $70.00 · lowest since "))
       #expect(notifications[0].priority == .timeSensitive)
       #expect(notifications[0].threadIdentifier == wish.id.uuidString)
       #expect(notifications[1].body == "Cork Mat: $67.90, was $97.90", "the store's news is as without the wish")

@@ -60,6 +60,7 @@ extension StoreService {
   private func read(_ store: StoreRecord) async throws -> [ChangeEventDTO] {
     if store.baseCurrency == nil { try await askForCurrency(of: store) }
     var request = request(store.domain, store.country, store.headers)
+    request.currency = store.currency
     let now = now()
     (request.knownIDs, request.validators) = try await database.read { transaction in
       (

@@ -44,6 +44,8 @@ public struct ShopRequest: Sendable {
   public var knownIDs: Set<Int64>
   /// The validators of the pages of the last complete read, in order. If no page has changed, no products are returned.
   public var validators: [PageValidator] = []
+  /// The currency of the last read. Pages that are unchanged but in another currency are returned.
+  public var currency: String?
   /// A closure called after each page, with the number of products so far and the page number.
   public var progress: (@Sendable (_ products: Int, _ page: Int) -> Void)?
 

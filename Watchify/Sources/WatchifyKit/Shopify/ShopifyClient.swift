@@ -116,15 +116,17 @@ public final class ShopifyClient: ShopifyAPIProtocol, Sendable {
     return reading
   }
 
-  /// Sends conditional requests page by page and returns the first page that has changed, with its response; `nil` if
-  /// none has, or if there are no validators.
+  /// Sends conditional requests page by page and returns the first page that has changed, with its response, or from
+  /// which the currency has, without one; `nil` if none has, or if there are no validators.
   private func firstChange(
     of shop: ShopAddress, _ request: ShopRequest
-  ) async throws -> (page: Int, answer: HTTPAnswer)? {
+  ) async throws -> (page: Int, answer: HTTPAnswer?)? {
     for (index, validator) in request.validators.enumerated() {
       let answer = try await answer(for: index + 1, of: shop, request, unless: validator)
       guard answer.status == 304 else { return (index + 1, answer) }
       fetcher.gate.served(shop)
+      // A tag is that of the text, in which the currency does not appear.
+      if let currency = ShopAnswers.currency(answer), currency != request.currency { return (index + 1, nil) }
     }
     return nil
   }

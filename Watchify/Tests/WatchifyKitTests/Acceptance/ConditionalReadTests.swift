@@ -85,6 +85,24 @@ import Testing
     }
   }
 
+  @Test("Pages that are unchanged but in another currency are read, and the change of currency is news once")
+  func otherCurrency() async throws {
+    try await ReplayFixture.use { fixture in
+      let server = ReplayServer(feed: ShopGenerator(seed: 13, products: 40).feed)
+      try server.start()
+      defer { server.stop() }
+      _ = try await fixture.service.addStore(name: nil, domain: ReplayFixture.address(server), country: "US")
+      #expect(try await round(fixture, server).statuses == [304, 304])
+      server.configure { $0.currency = "SGD" }
+      let other = try await round(fixture, server)
+      #expect(other.statuses == [304, 200, 200])
+      #expect(other.news.map(\.changeType) == [.currencyChanged])
+      #expect(fixture.channel.delivered.map(\.body) == ["prices now in SGD"])
+      let quiet = try await round(fixture, server)
+      #expect(quiet.statuses == [304, 304] && quiet.news.isEmpty)
+    }
+  }
+
   @Test("Last-Modified is sufficient; an unrequested 304 is an invalid response")
   func lastModified() async throws {
     let date = "Wed, 21 Oct 2026 07:28:00 GMT"

@@ -45,7 +45,7 @@ extension ActivityGroup {
   private static func text(_ type: ChangeType, _ events: [ChangeEventDTO], _ names: [String]) -> String {
     let sizes = names.isEmpty ? "" : ": \(some(names))"
     guard let event = events.first else { return "" }
-    let doubt = events.contains { !$0.isUnsure } ? "" : ", perhaps by the exchange rate"
+    let doubt = ChangeEventDTO.doubt(about: events)
     switch type {
     case .priceDropped: return "price down\(prices(events))\(doubt)\(sizes)"
     case .priceIncreased: return "price up\(prices(events))\(doubt)\(sizes)"

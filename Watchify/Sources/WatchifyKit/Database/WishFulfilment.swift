@@ -13,9 +13,10 @@ struct WishFulfilment {
   private var cheapest: Int64
   private let now: Date
 
-  /// Returns how a product fulfils a wish about it; `nil` if it does not.
+  /// Returns how a product fulfils a wish about it; `nil` if it does not. A price of zero, which may be a mistake of
+  /// the shop, changes nothing: it fulfils only a wish about a price that was fulfilled (`was`) before.
   init?(
-    of wish: WishRecord, _ product: ProductFacts, goneAfter: Int, at now: Date, in transaction: some Querying
+    of wish: WishRecord, _ product: ProductFacts, was: Bool, goneAfter: Int, at now: Date, in transaction: some Querying
   ) throws {
     let known = try product.variants(in: transaction).filter { $0.missingReads < goneAfter }
     let buyable = known.filter { $0.isAvailable && (wish.variant == nil || $0.id == wish.variant) }
@@ -24,9 +25,10 @@ struct WishFulfilment {
     switch wish.condition {
     case .priceAtMost(let amount):
       guard let limit = Price("\(amount)") else { return nil }
-      matches = buyable.filter { $0.price <= limit }
+      matches = buyable.filter { $0.price <= limit && (was || $0.price > .zero) }
     case .percentOff(let percent):
       matches = try buyable.filter { variant in
+        guard was || variant.price > .zero else { return false }
         guard let base = try product.base(of: variant, since: wish.baseAt, in: transaction) else { return false }
         bases[variant.id] = base
         return base > .zero && variant.price <= base.reduced(byPercent: percent)

@@ -190,7 +190,7 @@ struct WishJudge {
       guard was || arrivals.contains(product.id) else { return nil }
     }
     return try WishFulfilment(
-      of: wish, product, goneAfter: rules.readsUntilRemoved, at: now, in: transaction)
+      of: wish, product, was: was, goneAfter: rules.readsUntilRemoved, at: now, in: transaction)
   }
 
   private func end(_ wish: WishRecord, _ product: ProductFacts) throws {

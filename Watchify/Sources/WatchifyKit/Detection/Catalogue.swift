@@ -68,7 +68,7 @@ struct DetectedChange: Equatable, Sendable {
   var variantTitle: String?
   var oldPrice: Price?
   var newPrice: Price?
-  /// Whether the exchange rate alone may explain the change, because too few prices were compared.
+  /// Whether the exchange rate alone may explain the change, or a mistake of the shop a price of zero.
   var isUnsure = false
   /// The old value of a change that is not about a price, such as "3 images".
   var oldText: String?

@@ -208,7 +208,7 @@ struct ChangeDetection {
       tell(
         new.price < since ? .priceDropped : .priceIncreased, product, new,
         magnitude: ChangeMagnitude(from: since, to: new.price), oldPrice: since, newPrice: new.price,
-        isUnsure: isUnsure)
+        isUnsure: isUnsure || new.price == .zero || since == .zero)
     }
     if old.compareAtPrice != new.compareAtPrice {
       let isRate = old.compareAtPrice.flatMap { old in new.compareAtPrice.map { rate?.explains(old, $0) ?? false } }

@@ -241,7 +241,8 @@ public struct ChangeEventDTO: Codable, Hashable, Identifiable, Sendable {
   public var oldPrice: Decimal?
   /// The new price; `nil` if the change is not about a price.
   public var newPrice: Decimal?
-  /// Whether the exchange rate alone may explain the change, because too few prices were compared.
+  /// Whether the exchange rate alone may explain the change, because too few prices were compared, or the price is or
+  /// was zero, which may be a mistake of the shop.
   public var isUnsure = false
   /// The identifier of the wish that came true; `nil` for other changes.
   public var wishId: UUID?

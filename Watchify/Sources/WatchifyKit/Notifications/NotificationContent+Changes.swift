@@ -99,6 +99,14 @@ extension ChangeEventDTO {
     return share < other.share
   }
 
+  /// Returns a clause such as ", perhaps by the exchange rate" about price changes of which all are unsure; otherwise an
+  /// empty text.
+  public static func doubt(about events: [ChangeEventDTO]) -> String {
+    guard !events.contains(where: { !$0.isUnsure }) else { return "" }
+    let isFree = events.contains { $0.oldPrice == 0 || $0.newPrice == 0 }
+    return isFree ? ", perhaps a mistake of the shop" : ", perhaps by the exchange rate"
+  }
+
   /// The size of a price change as a fraction of the old price.
   private var share: Decimal {
     guard let oldPrice, let newPrice, oldPrice > 0 else { return 0 }
@@ -115,9 +123,8 @@ extension ChangeEventDTO {
   private var words: String {
     switch changeType {
     case .priceDropped, .priceIncreased:
-      let doubt = isUnsure ? ", perhaps by the exchange rate" : ""
       guard let newValue, let oldValue else { return changeType == .priceDropped ? "price drop" : "price increase" }
-      return "\(newValue), was \(oldValue)\(doubt)"
+      return "\(newValue), was \(oldValue)\(Self.doubt(about: [self]))"
     case .backInStock: return "back in stock"
     case .outOfStock: return "out of stock"
     case .newProduct: return "new product"

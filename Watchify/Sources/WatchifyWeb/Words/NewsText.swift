@@ -93,7 +93,7 @@ enum NewsText {
         tag(.span, .class("percent")) { percent }
       }
       if !isOne { " at most" }
-      if !events.contains(where: { !$0.isUnsure }) { ", perhaps by the exchange rate" }
+      ChangeEventDTO.doubt(about: events)
     }
   }
 

@@ -126,7 +126,8 @@ struct CapturedFeedTests {
         variants: try product.variants.map {
           ShopifyVariant(
             id: $0.id, title: $0.title, sku: $0.sku, price: try #require(Price($0.price)),
-            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }, available: $0.available, position: $0.position)
+            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }.flatMap { $0 == .zero ? nil : $0 },
+            available: $0.available, position: $0.position)
         })
     }
     let page = try FeedDecoder.decode(data)

@@ -46,7 +46,7 @@ struct FeedDecoderTests {
     #expect(product.images.map(\.src) == ["https://cdn/a.jpg?v=1", "b.jpg"])
     let variant = try #require(product.variants.first)
     #expect(variant.id == .max && variant.title == "M / Red" && variant.sku == nil)
-    #expect(variant.price == Price("1099000") && variant.compareAtPrice == .zero)
+    #expect(variant.price == Price("1099000") && variant.compareAtPrice == nil)
     #expect(!variant.available && variant.position == 2)
   }
 

@@ -65,6 +65,28 @@ extension Workshop {
     }
   }
 
+  @Test("A price of zero fulfils no wish, ends none, is reported as unsure, and is not the lowest")
+  func zero() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([mat("97")])
+      _ = try await workshop.service.addWish(largeMat(id), .priceAtMost(70))
+      _ = try await workshop.service.addWish(.search(storeId: id, text: "mat"), .percentOff(20))
+      workshop.clock.turn(8 * 86_400)
+      let free = try await workshop.sync(id, [mat("0.00")])
+      #expect(free.map(\.changeType) == [.priceDropped, .priceDropped] && free.allSatisfy(\.isUnsure))
+      try await workshop.notifications.sendPending()
+      #expect(
+        workshop.channel.delivered.map(\.body) == ["Cork Mat: $0.00, was $97.00, perhaps a mistake of the shop"])
+      let again = try await workshop.sync(id, [mat("97")])
+      #expect(again.map(\.changeType) == [.priceIncreased, .priceIncreased] && again.allSatisfy(\.isUnsure))
+      #expect(try await workshop.wished(id, [mat("60")]).count == 2)
+      let detail = try await workshop.service.product(storeId: id, shopifyId: 1)
+      #expect(detail?.variants.map(\.notableLowest?.price) == [60, 60])
+      #expect(try await workshop.wished(id, [mat("0.00")]).isEmpty)
+      #expect(try await workshop.wished(id, [mat("60")]).isEmpty, "it was true before")
+    }
+  }
+
   @Test("A wish that is true when it is made says so and is not notified until it has been false")
   func alreadyTrue() async throws {
     try await Workshop.use { workshop in

@@ -193,7 +193,9 @@ enum FeedDecoder {
         price = try amount(&scanner).price
       } else if scanner.matches(name, "compare_at_price") {
         let amount = try amount(&scanner)
-        (variant.compareAtPrice, isCompareAtPriceBroken) = (amount.price, amount.isBroken)
+        // Shops also write no price as 0.00.
+        variant.compareAtPrice = amount.price == .zero ? nil : amount.price
+        isCompareAtPriceBroken = amount.isBroken
       } else if scanner.matches(name, "available") {
         available = try scanner.boolIfAny()
       } else if scanner.matches(name, "position") {

@@ -66,6 +66,21 @@ func product(
     #expect(set.products.map(\.snapshots) == [[100]])
   }
 
+  @Test("A list of variants that is cut to 250 for some reads is no restock when it is whole again")
+  func cutVariants() {
+    let whole = product(1, prices: [String](repeating: "10", count: 2_048))
+    var cut = whole
+    cut.variants.removeLast(1_798)
+    #expect(changes([whole], [cut]) == ChangeSet(), "the others are unknown")
+    cut.variants[3].price = Price("8") ?? .zero
+    #expect(changes([whole], [cut]).products.map(\.snapshots) == [[103]])
+    var other = whole
+    other.variants.removeFirst(1_798)
+    #expect(changes([whole], [other]).products[0].product.variants.count == 1_798, "not from the beginning")
+    other.variants = Array(whole.variants.prefix(249))
+    #expect(changes([whole], [other]).products[0].product.variants.count == 1_799, "not at the limit")
+  }
+
   @Test("Stock and price of one variant can change together, and variants are named")
   func together() {
     let old = product(1, prices: ["10", "10"])

@@ -176,10 +176,11 @@ struct ChangeDetection {
       }
     }
     // A variant without a readable id may be any of the missing ones.
-    guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)) else {
-      return (changed, snapshots)
-    }
-    for var variant in old.variants where !seen.contains(variant.id) && variant.missingReads < rules.readsUntilRemoved {
+    guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)),
+      !isCut(old, missing, listed: seen)
+    else { return (changed, snapshots) }
+    for var variant in missing {
+    let missing = old.variants.filter { !seen.contains($0.id) && $0.missingReads < rules.readsUntilRemoved }
       guard unreadable.isEmpty || !unreadable.contains(UnreadableEntry(product: product.id, variant: variant.id))
       else { continue }
       variant.missingReads += 1
@@ -193,6 +194,15 @@ struct ChangeDetection {
     old.variants.contains { $0.market.isComparable(to: market) }
       && [variant.id, UnreadableEntry.namelessVariant].allSatisfy {
         !memory.unreadable.contains(UnreadableEntry(product: product.id, variant: $0))
+  /// Whether the list of variants may have been cut, as long ones are at times: those that would follow are unknown.
+  private func isCut(_ old: StoredProduct, _ missing: [StoredVariant], listed: Set<Int64>) -> Bool {
+    guard listed.count == Self.cutVariants, let first = missing.lazy.map(\.position).min() else { return false }
+    return old.variants.allSatisfy { !listed.contains($0.id) || $0.position < first }
+  }
+
+  /// The number of variants to which a list is cut.
+  private static let cutVariants = 250
+
       }
   }
 

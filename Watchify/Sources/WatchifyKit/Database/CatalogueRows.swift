@@ -99,6 +99,29 @@ enum CatalogueRows {
     }
   }
 
+  /// Gives products and their variants new ids, in their news and wishes as well.
+  static func renew(_ renewals: [ProductRenewal], store: Int64, in transaction: SQLiteTransaction) throws {
+    for renewal in renewals {
+      let product: [SQLiteValue] = [.integer(store), .integer(renewal.old), .integer(renewal.new)]
+      try transaction.execute("UPDATE products SET id = ?3 WHERE store = ?1 AND id = ?2", product)
+      for table in ["events", "stock_told", "wishes"] {
+        try transaction.execute("UPDATE \(table) SET product = ?3 WHERE store = ?1 AND product = ?2", product)
+      }
+      for (old, new) in renewal.variants {
+        let row: [SQLiteValue] = [.integer(renewal.row), .integer(old), .integer(new)]
+        try transaction.execute("UPDATE variants SET id = ?3 WHERE product = ?1 AND id = ?2", row)
+        for table in ["snapshots", "market_variants"] {
+          try transaction.execute("UPDATE \(table) SET variant = ?3 WHERE product = ?1 AND variant = ?2", row)
+        }
+        let own: [SQLiteValue] = [.integer(store), .integer(renewal.new), .integer(old), .integer(new)]
+        for table in ["events", "stock_told", "wishes"] {
+          try transaction.execute(
+            "UPDATE \(table) SET variant = ?4 WHERE store = ?1 AND product = ?2 AND variant = ?3", own)
+        }
+      }
+    }
+  }
+
   static let shownValues = """
     price = coalesce((SELECT price FROM variants WHERE product = products.row AND missing_since IS NULL
       ORDER BY position, id LIMIT 1), price),

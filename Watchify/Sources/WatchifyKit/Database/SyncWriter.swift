@@ -19,9 +19,11 @@ struct SyncWriter: Sendable {
     let before = stored.isEmpty ? store.market.map { _ in market } : store.market
     let isSwitch = before.map { !$0.isComparable(to: market) } ?? false
     if isSwitch { try MarketRows.overlay(&stored, store: store.no, market: market, transaction) }
+    let renewals = ProductRenewal.renew(&stored, for: reading)
     var changes = ChangeDetection.changes(
       from: stored, to: reading, before: before, now: market, baseCurrency: store.baseCurrency, rules: rules,
       memory: try MarketRows.memory(of: store, in: market, isSwitch: isSwitch, at: now, transaction))
+    changes.renewals = renewals
     // The country was unknown at the first read, so this is not a change of market.
     if changes.isBaseline, before?.country == nil { changes.news = [] }
     return changes
@@ -44,6 +46,7 @@ struct SyncWriter: Sendable {
     guard store.generation == claimed.generation else { return [] }
     let currency = reading.currency ?? store.currency
     let market = Market(country: claimed.country, currency: currency)
+    try CatalogueRows.renew(changes.renewals, store: store.no, in: transaction)
     if let left = changes.leftMarket {
       try MarketRows.change(from: left, to: market, store: store.no, at: now, in: transaction)
     }

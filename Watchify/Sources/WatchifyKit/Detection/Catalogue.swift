@@ -102,6 +102,8 @@ struct ChangeSet: Equatable, Sendable {
   var nameless = 0
   /// Known products that may now be listed without a readable id.
   var withoutID: Set<Int64> = []
+  /// Known products that have new ids.
+  var renewals: [ProductRenewal] = []
 }
 
 /// State of a store that is kept between reads, apart from its products.

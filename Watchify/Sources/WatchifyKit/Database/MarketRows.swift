@@ -10,14 +10,12 @@ enum MarketRows {
     // A shop may start or stop stating its currency; the market is then that of the last read.
     let market = isSwitch ? market : store.market ?? market
     var memory = DetectionMemory(nameless: store.nameless)
-    let known = try transaction.query(
-      "SELECT rate, read_at FROM markets WHERE store = ?1 AND market = ?2", [.integer(store.no), .text(market.text)]
-    ) { (rate: $0.rate(0), readAt: $0.date(1)) }.first
+    let known = try lastRead(of: market, store: store.no, in: transaction)
     if let known {
       memory.rate = known.rate
       memory.isKnownMarket = true
       // A read that found all pages unchanged counts as well.
-      memory.age = now.timeIntervalSince(isSwitch ? known.readAt : store.lastFetchedAt ?? known.readAt)
+      memory.age = now.timeIntervalSince(isSwitch ? known.at : store.lastFetchedAt ?? known.at)
     }
     if let known, isSwitch {
       memory.arrivals = Set(
@@ -26,14 +24,44 @@ enum MarketRows {
           SELECT id FROM products AS p WHERE store = ?1 AND first_seen_at > ?2 AND NOT EXISTS (
             SELECT 1 FROM events AS e WHERE e.store = ?1 AND e.type = \(ChangeType.newProduct.code)
               AND e.product = p.id AND e.at > ?2)
-          """, [.integer(store.no), .date(known.readAt)]
+          """, [.integer(store.no), .date(known.at)]
         ) { $0.integer(0) })
+      memory.told = try told(since: known.at, store: store.no, in: transaction)
     }
     memory.unreadable = Set(
       try transaction.query("SELECT product, variant FROM unreadable WHERE store = ?1", [.integer(store.no)]) {
         UnreadableEntry(product: $0.integer(0), variant: $0.integer(1))
       })
     return memory
+  }
+
+  /// Returns the time of a market's last read that found changes, and the exchange rate then; `nil` for a new market.
+  static func lastRead(
+    of market: Market, store: Int64, in transaction: some Querying
+  ) throws -> (rate: Double, at: Date)? {
+    try transaction.query(
+      "SELECT rate, read_at FROM markets WHERE store = ?1 AND market = ?2", [.integer(store), .text(market.text)]
+    ) { (rate: $0.rate(0), at: $0.date(1)) }.first
+  }
+
+  /// Returns the changes reported since a market was left at a date, and before that during the last stay.
+  private static func told(since date: Date, store: Int64, in transaction: some Querying) throws -> ToldElsewhere {
+    var told = ToldElsewhere()
+    _ = try transaction.query(
+      """
+      SELECT type, product, variant, old_price, new_price, at > ?2 FROM events
+      WHERE store = ?1 AND product IS NOT NULL AND at >= coalesce((
+        SELECT max(at) FROM events WHERE store = ?1 AND type = \(ChangeType.currencyChanged.code) AND at <= ?2), 0)
+      ORDER BY row
+      """, [.integer(store), .date(date)]
+    ) { row in
+      guard let type = ChangeType(code: row.integer(0)) else { return }
+      let change = DetectedChange(
+        type: type, productID: row.integer(1), variantID: row.optionalInteger(2), oldPrice: row.optionalPrice(3),
+        newPrice: row.optionalPrice(4))
+      if row.flag(5) { told.add(change) } else { told.add(before: change) }
+    }
+    return told
   }
 
   // MARK: Changing the market

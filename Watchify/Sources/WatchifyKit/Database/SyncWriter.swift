@@ -47,12 +47,15 @@ struct SyncWriter: Sendable {
     let currency = reading.currency ?? store.currency
     let market = Market(country: claimed.country, currency: currency)
     try CatalogueRows.renew(changes.renewals, store: store.no, in: transaction)
+    let readAt = try changes.leftMarket.flatMap { _ in
+      try MarketRows.lastRead(of: market, store: store.no, in: transaction)?.at
+    }
     if let left = changes.leftMarket {
       try MarketRows.change(from: left, to: market, store: store.no, at: now, in: transaction)
     }
     let rows = try CatalogueRows.apply(changes, store: store.no, at: now, in: transaction)
     // Wishes come first: their news is delivered before that of the store.
-    var news = try judge(changes, rows, store, market, in: transaction) + changes.news
+    var news = try judge(changes, rows, store, market, readAt, in: transaction) + changes.news
     if store.isClosed { news.insert(DetectedChange(type: .storeReopened), at: 0) }
     let events = try EventRows.insert(news, store: store, currency: currency, at: now, in: transaction)
     try OutboxRows.enqueue(events, store: store, preferences, at: now, in: transaction)
@@ -75,13 +78,15 @@ struct SyncWriter: Sendable {
 
   /// Judges the wishes about the store; returns their news.
   private func judge(
-    _ changes: ChangeSet, _ rows: [Int64], _ store: StoreRecord, _ market: Market, in transaction: SQLiteTransaction
+    _ changes: ChangeSet, _ rows: [Int64], _ store: StoreRecord, _ market: Market, _ readAt: Date?,
+    in transaction: SQLiteTransaction
   ) throws -> [DetectedChange] {
     if changes.leftMarket == nil, let before = store.market {
       try WishJudge.rename(from: before, to: market, store: store.no, in: transaction)
     }
     let arrivals = Set(changes.news.compactMap { $0.type == .newProduct ? $0.productID : nil })
-    var judge = WishJudge(store: store.no, market: market, rules: rules, at: now, in: transaction)
+    var judge = WishJudge(
+      store: store.no, market: market, rules: rules, returnsFrom: readAt, at: now, in: transaction)
     return try judge.judge(changed: rows, arrivals: arrivals)
   }
 }

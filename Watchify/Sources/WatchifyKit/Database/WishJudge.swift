@@ -16,6 +16,8 @@ struct WishJudge {
   private let store: Int64
   private let market: Market
   private let rules: DetectionRules
+  /// The last read of the market, if this read returns to it from another one.
+  private let returnsFrom: Date?
   private let now: Date
   private let transaction: SQLiteTransaction
   private var wishes: [Entry] = []
@@ -40,12 +42,13 @@ struct WishJudge {
   }
 
   init(
-    store: Int64, market: Market, rules: DetectionRules = DetectionRules(), at now: Date,
+    store: Int64, market: Market, rules: DetectionRules = DetectionRules(), returnsFrom: Date? = nil, at now: Date,
     in transaction: SQLiteTransaction
   ) {
     self.store = store
     self.market = market
     self.rules = rules
+    self.returnsFrom = returnsFrom
     self.now = now
     self.transaction = transaction
   }
@@ -216,13 +219,31 @@ struct WishJudge {
         "UPDATE wishes SET last_true_at = ?2 WHERE no = ?1", [.integer(wish.no), .date(now)])
     }
     wishes[index].newsCount += 1
-    guard !wishes[index].isBaseline, wishes[index].newsCount <= Self.mostNewsPerWish, news.count < Self.mostNews
+    guard !wishes[index].isBaseline, wishes[index].newsCount <= Self.mostNewsPerWish, news.count < Self.mostNews,
+      try !isTold(wish, product)
     else { return }
     news.append(
       DetectedChange(
         type: .wishFulfilled, productID: product.id, productTitle: product.title, variantID: match.variant?.id,
         variantTitle: match.variant?.shownTitle, newPrice: match.price,
         newText: try match.text(of: wish, product, currency: market.currency, in: transaction), wishID: wish.id))
+  }
+
+  /// Whether a wish came true in another market since the last read of this one, which was reported, and is true there
+  /// still.
+  private func isTold(_ wish: WishRecord, _ product: ProductFacts) throws -> Bool {
+    guard let returnsFrom else { return false }
+    return try transaction.query(
+      """
+      SELECT 1 FROM wish_matches AS m WHERE m.wish = ?1 AND m.store = ?2 AND m.product = ?3 AND m.market <> ?4
+        AND m.since > ?5 AND EXISTS (
+          SELECT 1 FROM events AS e WHERE e.wish = ?6 AND e.product = ?7 AND e.at = m.since) LIMIT 1
+      """,
+      [
+        .integer(wish.no), .integer(store), .integer(product.row), .text(market.text), .date(returnsFrom),
+        .text(wish.id.uuidString), .integer(product.id),
+      ]
+    ) { _ in true }.first ?? false
   }
 
   /// Records that more products fulfil a wish than are recorded.

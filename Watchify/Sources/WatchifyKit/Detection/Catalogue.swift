@@ -116,6 +116,8 @@ struct DetectionMemory: Equatable, Sendable {
   var isKnownMarket = false
   /// Products first seen since the market's last read and not yet reported.
   var arrivals: Set<Int64> = []
+  /// The changes that were reported in other markets since the market's last read.
+  var told = ToldElsewhere()
   /// The entries that the last read listed but could not decode.
   var unreadable: Set<UnreadableEntry> = []
   /// The number of listed entries without a readable id that are none of the known products.

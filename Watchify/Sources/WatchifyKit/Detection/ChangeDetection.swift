@@ -75,7 +75,9 @@ struct ChangeDetection {
     guard reading.isComplete, !reading.products.isEmpty else { return keepNameless(seen) }
     let missing = stored.values.filter { !seen.contains($0.id) && !$0.isRemoved }.sorted { $0.id < $1.id }
     let isHidden = Dictionary(
-      uniqueKeysWithValues: missing.map { ($0.id, isReturn && !isOfThisMarket($0)) })
+      uniqueKeysWithValues: missing.map {
+        ($0.id, isReturn && (!isOfThisMarket($0) || memory.told.covers(Self.removal(of: $0))))
+      })
     let nameless = NamelessProducts(
       listed: reading.nameless, memory, missing: missing.filter { isHidden[$0.id] == false })
     (result.nameless, result.withoutID) = (nameless.foreign, nameless.products)
@@ -135,10 +137,13 @@ struct ChangeDetection {
       product.isRemoved = true
     } else if product.missingReads >= rules.readsUntilRemoved {
       product.isRemoved = true
-      result.news.append(
-        DetectedChange(type: .productRemoved, productID: product.id, productTitle: product.title))
+      result.news.append(Self.removal(of: product))
     }
     result.products.append(.init(product: product, isNew: false, snapshots: []))
+  }
+
+  private static func removal(of product: StoredProduct) -> DetectedChange {
+    DetectedChange(type: .productRemoved, productID: product.id, productTitle: product.title)
   }
 
   private mutating func compareImages(_ old: [String], _ new: [String], _ product: ShopifyProduct) {
@@ -175,12 +180,12 @@ struct ChangeDetection {
         snapshots.append(new.id)
       }
     }
+    let missing = old.variants.filter { !seen.contains($0.id) && $0.missingReads < rules.readsUntilRemoved }
     // A variant without a readable id may be any of the missing ones.
     guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)),
       !isCut(old, missing, listed: seen)
     else { return (changed, snapshots) }
     for var variant in missing {
-    let missing = old.variants.filter { !seen.contains($0.id) && $0.missingReads < rules.readsUntilRemoved }
       guard unreadable.isEmpty || !unreadable.contains(UnreadableEntry(product: product.id, variant: variant.id))
       else { continue }
       variant.missingReads += 1
@@ -189,11 +194,6 @@ struct ChangeDetection {
     return (changed, snapshots)
   }
 
-  /// Whether an unknown variant is new, rather than one that was undecodable before or belongs to another market.
-  private func isNews(_ variant: ShopifyVariant, of product: ShopifyProduct, _ old: StoredProduct) -> Bool {
-    old.variants.contains { $0.market.isComparable(to: market) }
-      && [variant.id, UnreadableEntry.namelessVariant].allSatisfy {
-        !memory.unreadable.contains(UnreadableEntry(product: product.id, variant: $0))
   /// Whether the list of variants may have been cut, as long ones are at times: those that would follow are unknown.
   private func isCut(_ old: StoredProduct, _ missing: [StoredVariant], listed: Set<Int64>) -> Bool {
     guard listed.count == Self.cutVariants, let first = missing.lazy.map(\.position).min() else { return false }
@@ -203,6 +203,11 @@ struct ChangeDetection {
   /// The number of variants to which a list is cut.
   private static let cutVariants = 250
 
+  /// Whether an unknown variant is new, rather than one that was undecodable before or belongs to another market.
+  private func isNews(_ variant: ShopifyVariant, of product: ShopifyProduct, _ old: StoredProduct) -> Bool {
+    old.variants.contains { $0.market.isComparable(to: market) }
+      && [variant.id, UnreadableEntry.namelessVariant].allSatisfy {
+        !memory.unreadable.contains(UnreadableEntry(product: product.id, variant: $0))
       }
   }
 
@@ -268,11 +273,11 @@ struct ChangeDetection {
     isUnsure: Bool = false, oldText: String? = nil, newText: String? = nil
   ) {
     guard result.news.count < ChangeSet.mostNews else { return }
-    result.news.append(
-      DetectedChange(
-        type: type, magnitude: magnitude, productID: product.id, productTitle: product.title, variantID: variant?.id,
-        variantTitle: variant.flatMap { $0.title == ShopifyVariant.onlyTitle ? nil : $0.title }, oldPrice: oldPrice,
-        newPrice: newPrice, isUnsure: isUnsure, oldText: oldText, newText: newText))
+    let change = DetectedChange(
+      type: type, magnitude: magnitude, productID: product.id, productTitle: product.title, variantID: variant?.id,
+      variantTitle: variant.flatMap { $0.title == ShopifyVariant.onlyTitle ? nil : $0.title }, oldPrice: oldPrice,
+      newPrice: newPrice, isUnsure: isUnsure, oldText: oldText, newText: newText)
+    if !memory.told.covers(change, within: rules.convertedPercent) { result.news.append(change) }
   }
 
   private static func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }

@@ -173,6 +173,30 @@ struct CaptureTests {
     }
   }
 
+  @Test(
+    "3: what changes during a stay in another market is reported once", arguments: pairs.filter { $0.kind == "time" })
+  func once(pair: Pair) async throws {
+    try await ReplayFixture.use { fixture in
+      try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      let server = server(try feed(pair.store, pair.from))
+      try server.start()
+      defer { server.stop() }
+      _ = try await fixture.service.addStore(name: "Captured", domain: ReplayFixture.address(server), country: "US")
+      guard server.feed.count > 0 else { return }
+      server.configure { $0.markets = [Market(country: "US", currency: "SGD", rate: 1.29)] }
+      #expect(try await fixture.round().map(\.changeType) == [.currencyChanged])
+      server.set(feed: try feed(pair.store, pair.to))
+      var news = try await fixture.round()
+      server.configure { $0.markets = [Market(country: "US", currency: "USD", rate: 1)] }
+      news += try await fixture.round()
+      var expected = pair.counts
+      expected[.currencyChanged] = 1
+      #expect(counts(news) == expected)
+      server.configure { $0.markets = [Market(country: "US", currency: "SGD", rate: 1.29)] }
+      #expect(try await fixture.round().map(\.changeType) == [.currencyChanged])
+    }
+  }
+
   @Test("3: another currency is one notice and nothing else", arguments: pairs.filter { $0.kind != "time" })
   func market(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in

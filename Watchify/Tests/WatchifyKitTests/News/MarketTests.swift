@@ -1,3 +1,4 @@
+import Coffer
 import Foundation
 import ReplayShop
 import Testing
@@ -50,6 +51,39 @@ import Testing
       try await workshop.service.updateStore(id: id, country: "US")
       let back = try await workshop.sync(id, [product(1, prices: ["90"]), product(2)], currency: "USD")
       #expect(back.map(\.changeType) == [.currencyChanged], "the same as before the change")
+    }
+  }
+
+  @Test("A change is reported once, in the market in which it is found first; other prices only by their own moves")
+  func once() async throws {
+    try await Workshop.use { workshop in
+      try await workshop.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      let sized = product(1, prices: ["100", "50"])
+      let id = try await workshop.follow([sized, product(2), product(3)])
+      let away = [product(1, prices: ["140", "70"]), product(2, prices: ["140"]), product(3, prices: ["140"])]
+      #expect(try await workshop.sync(id, away, currency: "SGD").map(\.changeType) == [.currencyChanged])
+      // Sold out, cut by a fifth, other pictures, one product gone.
+      var cut = product(1, prices: ["112", "56"])
+      cut.variants[0].available = false
+      let news = try await workshop.sync(
+        id, [cut, product(2, prices: ["140"], images: ["https://c/b.jpg"])], currency: "SGD")
+      #expect(
+        news.map(\.changeType) == [.priceDropped, .outOfStock, .priceDropped, .imagesChanged, .productRemoved])
+      var home = product(1, prices: ["80", "30"])
+      home.variants[0].available = false
+      let other = product(2, prices: ["100"], images: ["https://c/b.jpg"])
+      let back = try await workshop.sync(id, [home, other])
+      #expect(back.map(\.changeType) == [.currencyChanged, .priceDropped], "of the second size, by 40 %")
+      #expect(back.last?.oldValue == "$50.00" && back.last?.newValue == "$30.00")
+      #expect(try await workshop.sync(id, [home, other]).isEmpty)
+      // Both return to what they were, as the home market shows first.
+      let restored = try await workshop.sync(id, [sized, other, product(3)])
+      #expect(
+        restored.map(\.changeType) == [.priceIncreased, .backInStock, .priceIncreased, .productReturned])
+      var again = away
+      again[1] = product(2, prices: ["140"], images: ["https://c/b.jpg"])
+      let second = try await workshop.sync(id, again, currency: "SGD")
+      #expect(second.map(\.changeType) == [.currencyChanged], "\(second.map(\.changeType))")
     }
   }
 

@@ -87,6 +87,19 @@ extension Workshop {
     }
   }
 
+  @Test("A wish that comes true during a stay in another market is not notified again on the return")
+  func markets() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([mat("97", isAvailable: false)])
+      _ = try await workshop.service.addWish(largeMat(id), .backInStock)
+      #expect(try await workshop.wished(id, [mat("125", isAvailable: false)], currency: "SGD").isEmpty)
+      #expect(try await workshop.wished(id, [mat("125")], currency: "SGD").count == 1)
+      #expect(try await workshop.sync(id, [mat("97")]).map(\.changeType) == [.currencyChanged])
+      #expect(try await workshop.wished(id, [mat("97", isAvailable: false)]).isEmpty)
+      #expect(try await workshop.wished(id, [mat("97")]).count == 1, "it has been false")
+    }
+  }
+
   @Test("A wish that is true when it is made says so and is not notified until it has been false")
   func alreadyTrue() async throws {
     try await Workshop.use { workshop in

@@ -177,7 +177,7 @@ struct CaptureTests {
     "3: what changes during a stay in another market is reported once", arguments: pairs.filter { $0.kind == "time" })
   func once(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in
-      try await fixture.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      try await fixture.container.settings.set(1, for: StorageKeys.syncsUntilRemoved)
       let server = server(try feed(pair.store, pair.from))
       try server.start()
       defer { server.stop() }

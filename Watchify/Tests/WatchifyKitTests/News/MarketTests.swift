@@ -57,7 +57,7 @@ import Testing
   @Test("A change is reported once, in the market in which it is found first; other prices only by their own moves")
   func once() async throws {
     try await Workshop.use { workshop in
-      try await workshop.container.settings.set(1, for: StorageKeys.readsUntilRemoved)
+      try await workshop.container.settings.set(1, for: StorageKeys.syncsUntilRemoved)
       let sized = product(1, prices: ["100", "50"])
       let id = try await workshop.follow([sized, product(2), product(3)])
       let away = [product(1, prices: ["140", "70"]), product(2, prices: ["140"]), product(3, prices: ["140"])]

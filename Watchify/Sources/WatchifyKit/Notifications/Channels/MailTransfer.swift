@@ -35,6 +35,7 @@ final class MailTransfer {
   private let submission: MailSubmission
   private var sent = 0
   private var forbidden: String?
+  private var isProxied = false
 
   init(_ submission: MailSubmission) { self.submission = submission }
 
@@ -50,6 +51,9 @@ final class MailTransfer {
       recipients = curl.pointee.slist_append(recipients, "<\(recipient)>") ?? recipients
     }
     prepare(curl, easy, recipients)
+    do { isProxied = try Curl.setProxy(of: easy, to: submission.url, within: submission.reach) } catch {
+      return Result(code: 7, forbidden: error.address)
+    }
     guard curl.pointee.multi_add_handle(multi, easy) == 0 else { return Result(code: 2) }
     defer { _ = curl.pointee.multi_remove_handle(multi, easy) }
     var result = Result(code: drive(curl, multi))
@@ -117,6 +121,7 @@ final class MailTransfer {
   }
 
   fileprivate func mayConnect(to address: NetworkAddress?) -> Bool {
+    if isProxied { return true }
     if let address, submission.reach.includes(address) { return true }
     forbidden = address?.description ?? "no internet address"
     return false

@@ -92,7 +92,12 @@ public struct ShopAddress: Hashable, Sendable {
   var reach: NetworkReach {
     if isLoopback { return .thisDevice }
     if Self.isPrivate(host) { return .anywhere }
-    return Self.localSuffixes.contains { host.hasSuffix($0) } ? .anywhere : .internet
+    return Self.isLocalName(host) ? .anywhere : .internet
+  }
+
+  /// Whether a name in lower case is none of the internet: it has a single label or one of the local suffixes.
+  static func isLocalName(_ host: String) -> Bool {
+    !host.contains(".") || localSuffixes.contains { host.hasSuffix($0) }
   }
 
   /// The suffixes of names that are reserved for local networks (RFC 6761, 6762, 8375, ICANN's `.internal`) or are not

@@ -13,11 +13,42 @@ enum Curl {
     }
   }
 
-  /// Returns whether the environment sets a proxy for a scheme. The address of a proxy is not checked.
-  static func hasProxy(_ scheme: String?) -> Bool {
-    let names = scheme == "http" ? ["http_proxy"] : ["https_proxy", "HTTPS_PROXY"]
+  /// Returns the proxy that the environment sets for a scheme, under the names that libcurl reads; `nil` for none.
+  private static func proxy(for scheme: String) -> String? {
+    // A client could set HTTP_PROXY in the environment of a CGI program.
+    let names = ["\(scheme)_proxy"] + (scheme == "http" ? [] : ["\(scheme.uppercased())_PROXY"])
     let environment = ProcessInfo.processInfo.environment
-    return (names + ["all_proxy", "ALL_PROXY"]).contains { environment[$0].map { !$0.isEmpty } ?? false }
+    let proxy = (names + ["all_proxy", "ALL_PROXY"]).compactMap { environment[$0] }.first { !$0.isEmpty }
+    // These proxies would be given the address to which this device resolves the name, which nobody has checked.
+    return proxy?.replacing(/^socks5:/.ignoresCase(), with: "socks5h:")
+      .replacing(/^socks4:/.ignoresCase(), with: "socks4a:")
+  }
+
+  /// Sets whether a transfer uses the environment's proxy; returns whether it does. The address of the proxy is not
+  /// checked, and what the proxy resolves is its own.
+  ///
+  /// Everything on the internet goes through the proxy: `no_proxy` would let a name or address in it, which a shop may
+  /// state, be requested directly. What may only be in own networks is requested directly, where addresses are checked.
+  /// An address that the user entered as private is requested as the environment states.
+  /// - Throws: ``ForbiddenAddress`` if the host is evidently not on the internet, where the proxy would request it.
+  static func setProxy(
+    of easy: UnsafeMutableRawPointer, to url: URL, within reach: NetworkReach
+  ) throws(ForbiddenAddress) -> Bool {
+    let proxy = Self.proxy(for: url.scheme?.lowercased() ?? "")
+    if reach == .anywhere { return proxy != nil }
+    func set(_ option: Int, _ text: String) {
+      _ = text.withCString { watchify_curl_set_pointer(library, easy, Int32(option), $0) }
+    }
+    set(WATCHIFY_CURLOPT_NOPROXY, "")
+    guard let proxy, reach == .internet else {
+      set(WATCHIFY_CURLOPT_PROXY, "")
+      return false
+    }
+    set(WATCHIFY_CURLOPT_PROXY, proxy)
+    guard let host = url.host, !NetworkAddress.isPrivate(host: host) else {
+      throw ForbiddenAddress(address: url.host ?? "no host")
+    }
+    return true
   }
 
   /// Opens the socket for a connection; -1 if the address is not allowed. libcurl calls this with every address after

@@ -13,7 +13,7 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
   private let silence: Duration
   private let longest: Duration
   private let ending: HTTPEnding
-  private let isProxied: Bool
+  private var isProxied = false
 
   private var answer: HTTPAnswer
   private var headBytes = 0
@@ -33,7 +33,6 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
     self.silence = silence
     self.longest = longest
     self.ending = ending
-    isProxied = Curl.hasProxy(request.url.scheme)
     answer = HTTPAnswer(status: 0, url: request.url)
   }
 
@@ -59,6 +58,7 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
       lines = longer
     }
     prepare(easy, lines)
+    isProxied = try Curl.setProxy(of: easy, to: request.url, within: request.reach)
     guard curl.pointee.multi_add_handle(multi, easy) == 0 else { throw URLError(.unknown) }
     defer { _ = curl.pointee.multi_remove_handle(multi, easy) }
     lastSign = .now

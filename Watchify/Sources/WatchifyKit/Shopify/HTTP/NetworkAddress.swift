@@ -58,6 +58,22 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Returns whether a host is evidently on this device or in a private network: an address in any form that the
+  /// system accepts, such as `127.1`, or a name that is none of the internet. Other names have to be resolved.
+  static func isPrivate(host: String) -> Bool {
+    var host = host.lowercased().trimmingCharacters(in: ["[", "]"])
+    while host.hasSuffix(".") { host.removeLast() }
+    var hints = addrinfo()
+    hints.ai_flags = AI_NUMERICHOST
+    var found: UnsafeMutablePointer<addrinfo>?
+    defer { freeaddrinfo(found) }
+    guard getaddrinfo(host, nil, &hints, &found) == 0, let found = found?.pointee, let address = found.ai_addr else {
+      return ShopAddress.isLocalName(host)
+    }
+    let bytes = UnsafeRawBufferPointer(start: address, count: Int(found.ai_addrlen))
+    return NetworkAddress(socketAddress: bytes)?.scope != .internet
+  }
+
   var description: String {
     var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
     guard inet_ntop(bytes.count == 4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count)) != nil else {

@@ -26,7 +26,7 @@ public struct HTTPRequest: Sendable {
   /// - Parameters:
   ///   - method: the method in upper case.
   ///   - target: the path with an optional query, percent-encoded; or an absolute URL, whose scheme and host are
-  ///     skipped (RFC 9112, 3.2.2).
+  ///     skipped (RFC 9112, 3.2.2). A server refuses one with another host than the field `Host`.
   ///   - headers: the header fields.
   ///   - body: the body.
   ///   - peer: the address of the peer.
@@ -41,16 +41,18 @@ public struct HTTPRequest: Sendable {
     self.body = body
     self.peer = peer
     self.isSecure = isSecure
-    let parts = Self.withoutOrigin(target).split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let authority = Self.authority(of: target)
+    let parts = (authority.map { target[$0.endIndex...] } ?? target[...]).split(
+      separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     path = (parts.first ?? "").split(separator: "/").map { PercentCoding.decoded($0) }
     query = FormCoding.items(parts.count > 1 ? String(parts[1]) : "")
   }
 
-  /// Returns the path and query of a target, which may be an absolute URL.
-  private static func withoutOrigin(_ target: String) -> Substring {
+  /// Returns the host and port of a target that is an absolute URL; `nil` for any other target.
+  static func authority(of target: String) -> Substring? {
     let scheme = target.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
-    guard !scheme.isEmpty, target.dropFirst(scheme.count).hasPrefix("://") else { return target[...] }
-    return target.dropFirst(scheme.count + 3).drop { $0 != "/" && $0 != "?" }
+    guard !scheme.isEmpty, target.dropFirst(scheme.count).hasPrefix("://") else { return nil }
+    return target.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" }
   }
 
   /// Returns the first value of a header field; `nil` if it was not sent.

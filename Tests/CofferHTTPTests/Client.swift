@@ -9,7 +9,8 @@ final class Client: Sendable {
   let descriptor: Int32
 
   /// Connects to an address of this device, of IPv4 or IPv6.
-  init(_ port: UInt16, at host: String = "127.0.0.1") throws {
+  /// - Parameter source: the address of IPv4 that it connects from.
+  init(_ port: UInt16, at host: String = "127.0.0.1", from source: String? = nil) throws {
     var four = sockaddr_in()
     four.sin_family = sa_family_t(AF_INET)
     four.sin_port = port.bigEndian
@@ -17,7 +18,7 @@ final class Client: Sendable {
     six.sin6_family = sa_family_t(AF_INET6)
     six.sin6_port = port.bigEndian
     if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
-      descriptor = try Self.connected(AF_INET, four)
+      descriptor = try Self.connected(AF_INET, four, from: source)
     } else if inet_pton(AF_INET6, host, &six.sin6_addr) == 1 {
       descriptor = try Self.connected(AF_INET6, six)
     } else {
@@ -28,9 +29,20 @@ final class Client: Sendable {
   /// Connects to a Unix socket.
   init(unix path: String) throws { descriptor = try Self.connected(AF_UNIX, unixAddress(path)) }
 
-  private static func connected<Address>(_ family: Int32, _ address: Address) throws -> Int32 {
+  private static func connected<Address>(
+    _ family: Int32, _ address: Address, from source: String? = nil
+  ) throws -> Int32 {
     let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
     guard descriptor >= 0 else { throw ClientFailure(description: "no socket: \(errno)") }
+    if let source {
+      var own = sockaddr_in()
+      own.sin_family = sa_family_t(AF_INET)
+      guard inet_pton(AF_INET, source, &own.sin_addr) == 1 else { throw ClientFailure(description: source) }
+      let result = withUnsafeBytes(of: own) {
+        bind(descriptor, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+      }
+      guard result == 0 else { throw ClientFailure(description: "no source \(source): \(errno)") }
+    }
     let result = withUnsafeBytes(of: address) { bytes in
       connect(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
     }

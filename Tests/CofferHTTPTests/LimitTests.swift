@@ -69,14 +69,27 @@ struct LimitTests {
       request("POST /", ["Content-Length: -4"]) + "abcd", request("POST /", ["Content-Length: 0x4"]) + "abcd",
       request("POST /", ["Content-Length: 99999999999999999999999"]) + "abcd",
       request("POST /", ["Transfer-Encoding: chunked"]) + "zz\r\nabc\r\n",
-      request("POST /", ["Transfer-Encoding: gzip, chunked"]) + "0\r\n\r\n", request("GET /", ["X\0Y: b"]),
-      request("GET /", ["Host: two"]),
+      request("POST /", ["Transfer-Encoding: gzip, chunked"]) + "0\r\n\r\n", request("GET /", ["Host: two"]),
     ])
   func malformed(_ text: String) async throws {
     try await withServer(describe) { _, port in
       let answer = try await Client.exchange(port, text)
       #expect(answer.isEmpty || (400..<600).contains(answer.status ?? 0), "\(answer)")
       #expect(try await Client.exchange(port, request("GET /")).status == 200)
+    }
+  }
+
+  @Test(
+    "zero bytes, and targets of another host, which are status 400",
+    arguments: [
+      request("GET /", ["X\0Y: b"]), request("GET /", ["X: a\0b"]), request("GET /", ["X: \0"]),
+      request("GET /a\0b"), request("GET\0 /"), request("GET /?a=b\0"), "GET / HTTP/1.1\r\nHost: te\0st\r\n\r\n",
+      request("GET http://evil.example/"), request("GET https://test.evil.example"), request("GET http://test:80/"),
+      request("GET http://user@test/"), request("GET http:///"), "GET http://test/ HTTP/1.0\r\n\r\n",
+    ])
+  func refused(_ text: String) async throws {
+    try await withServer(describe) { (_, port) async throws in
+      #expect(try await Client.exchange(port, text).status == 400, "\(text.debugDescription)")
     }
   }
 
@@ -128,7 +141,7 @@ struct LimitTests {
       for (target, path) in [
         ("/../../etc/passwd", ["..", "..", "etc", "passwd"]), ("/%2e%2e/%2E", ["..", "."]), ("//a//b/", ["a", "b"]),
         ("/%", ["%"]), ("/%zz%4", ["%zz%4"]), ("/%ff", ["\u{FFFD}"]), ("/a%0d%0ab", ["a\r\nb"]),
-        ("https://evil.example", []), ("http://evil.example/x", ["x"]), ("/a%2f..%2fb", ["a/../b"]),
+        ("https://test", []), ("http://Test/x", ["x"]), ("/a%2f..%2fb", ["a/../b"]),
       ] {
         let answer = try await Client.exchange(port, request("GET \(target)"))
         #expect(answer.payload == "GET \(path) [] ", "\(target)")
@@ -174,16 +187,32 @@ struct LimitTests {
       }
       #expect(answers == [Int?](repeating: 200, count: 40))
     }
-    try await withServer(limits: limits { $0.connectionsPerPeer = 2 }, describe) { _, port in
-      let first = try Client(port)
-      let second = try Client(port)
-      for client in [first, second] {
-        client.send(request("GET /", close: false))
-        #expect(client.receive { $0.hasSuffix("[] ") }.text.status == 200)
+  }
+
+  /// The page of somebody else is answered at once, or after a second from the same address.
+  @Test("clients that hold all connections", arguments: ["127.0.0.1", "127.0.0.2"], ["slow", "/stream"])
+  func held(by peer: String, _ what: String) async throws {
+    let calls = Calls()
+    let handler = serving { request in
+      guard request.path == ["stream"] else { return await describe(request) }
+      return HTTPResponse(200, body: .stream(length: nil, HTTPBodyStream { try await calls.waitForEnd() }))
+    }
+    try await withServer(limits: limits { $0.connections = 20 }, handler) { _, port in
+      let head = what == "slow" ? "GET / HTTP/1.1\r\nX: " : request("GET \(what)", close: false)
+      let (answer, again) = try await onThread {
+        let mine = try Client(port)
+        mine.send(request("GET /mine", close: false))
+        let first = mine.receive { $0.hasSuffix("[] ") }.text.status
+        let clients = try (0..<60).map { _ in try Client(port, from: peer) }
+        for client in clients { client.send(head) }
+        let other = try Client(port)
+        other.send(request("GET /other"))
+        let answer = other.receive().text.status
+        mine.send(request("GET /mine"))
+        return withExtendedLifetime(clients) { (answer, first.map { _ in mine.receive().text.status }) }
       }
-      let third = try Client(port)
-      third.send(request("GET /"))
-      #expect(third.receive().text.isEmpty)
+      #expect(answer == 200)
+      if peer != "127.0.0.1" { #expect(again == 200, "only the address with the most connections loses some") }
     }
   }
 

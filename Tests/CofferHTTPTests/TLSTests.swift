@@ -23,16 +23,19 @@ private func run(_ words: [String], input: String = "") throws -> (status: Int32
 @Suite("A server with TLS", .blocking)
 struct TLSTests {
   /// Calls a body with a new certificate for "localhost", as an identity and as a file.
-  private func withIdentity(_ body: (TLSIdentity, String) async throws -> Void) async throws {
+  private func withIdentity(
+    _ kind: [String] = ["ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+    _ body: (TLSIdentity, String) async throws -> Void
+  ) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
     let (key, certificate) = (folder.appendingPathComponent("key.pem"), folder.appendingPathComponent("cert.pem"))
-    let made = try run([
-      "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-      "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key.path, "-out",
-      certificate.path,
-    ])
+    let made = try run(
+      ["openssl", "req", "-x509", "-newkey"] + kind + [
+        "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+        key.path, "-out", certificate.path,
+      ])
     try #require(made.status == 0, "\(made.text)")
     let identity = TLSIdentity(
       certificateChain: try String(contentsOf: certificate, encoding: .utf8),
@@ -42,7 +45,7 @@ struct TLSTests {
 
   @Test("proves its name, refuses old versions and survives garbage")
   func requests() async throws {
-    try await withIdentity { identity, certificate in
+    try await withIdentity(["rsa:2048"]) { identity, certificate in
       let server = HTTPServer(configuration: .init(tls: identity)) {
         HTTPResponse(200, "text/plain", "secure: \($0.isSecure)")
       }
@@ -55,6 +58,14 @@ struct TLSTests {
       #expect(try run(["curl", "-sS"] + wrong).status == 60)
       let old = try run(["curl", "-sS", "--tls-max", "1.1", "--ciphers", "ALL:@SECLEVEL=0", "-k", url])
       #expect(old.status == 35)
+      // RFC 9325, 4.2: forward secrecy and authenticated encryption.
+      for (cipher, status) in [
+        ("ECDHE+AESGCM", 0), ("ECDHE+CHACHA20", 0), ("ECDHE+SHA:@SECLEVEL=0", 35), ("ECDHE+AES+SHA256", 35),
+        ("kRSA:@SECLEVEL=0", 35),
+      ] {
+        let answer = try run(["curl", "-sS", "--tls-max", "1.2", "--ciphers", cipher, "--cacert", certificate, url])
+        #expect(answer.status == Int32(status), "\(cipher): \(answer.text)")
+      }
       for garbage in ["GET / HTTP/1.1\r\nHost: x\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\0\u{1}", "\0\0\0\0\0\0\0\0"] {
         let client = try Client(port)
         client.send(garbage)
@@ -100,6 +111,11 @@ struct TLSTests {
         #expect(throws: HTTPServerError.invalidIdentity) { try server.start() }
         #expect(server.port == nil)
       }
+      let key = try String(contentsOfFile: certificate.replacing("cert.pem", with: "key.pem"), encoding: .utf8)
+      let swapped = HTTPServer(configuration: .init(tls: TLSIdentity(certificateChain: key, privateKey: chain))) { _ in
+        HTTPResponse(200)
+      }
+      #expect(throws: HTTPServerError.swappedIdentity) { try swapped.start() }
     }
   }
 }

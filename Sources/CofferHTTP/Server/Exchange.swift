@@ -26,7 +26,10 @@
     var headStart: UInt = 0
     /// The address after the line of the head that was read last.
     var lineEnd: UInt = 0
-    /// Whether a line of the head is folded or does not end with CR LF.
+    /// The addresses of the request target and of its end.
+    var targetStart: UInt = 0
+    var targetEnd: UInt = 0
+    /// Whether a line of the head is folded, contains a zero byte or does not end with CR LF.
     var hasOddLines = false
     var body: [UInt8] = []
     /// The number of bytes of the body that arrived beyond the limit and were dropped.
@@ -68,7 +71,7 @@
     /// Fills the buffer with the next bytes of the body. Returns their number, -1 at the end, -2 to close the
     /// connection, and 0 after the connection was suspended.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-      guard !isAbandoned else { return -2 }
+      guard !isAbandoned else { return close() }
       if offset >= part.count, let next = arrived {
         part = next
         offset = 0
@@ -86,9 +89,15 @@
       case .complete: return -1
       case .abort(let abort):
         if abort == .reset { coffer_reset(socket) }
-        return -2
-      case nil: return loop.awaitPart(of: self) ? 0 : -2
+        return close()
+      case nil: return loop.awaitPart(of: self) ? 0 : close()
       }
+    }
+
+    /// Returns the number that closes the connection, which libmicrohttpd then forgets at once.
+    private func close() -> Int {
+      coffer_mhd_look_always(connection, UInt32(loop.idleTime / 1_000 + 1))
+      return -2
     }
   }
 #endif

@@ -38,12 +38,8 @@
         return send(.refusal(413, "The body of the request is larger than \(loop.limits.bodyBytes) bytes."))
       }
       if loop.isDraining { return send(.refusal(503, "The server is stopping.")) }
-      var peer = [CChar](repeating: 0, count: 64)
-      coffer_mhd_peer(connection, &peer, 64)
       let request = HTTPRequest(
-        method, target, headers: headers, body: body,
-        peer: String(decoding: peer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self),
-        isSecure: loop.isSecure)
+        method, target, headers: headers, body: body, peer: ServerLoop.peer(of: connection), isSecure: loop.isSecure)
       (headers, body) = ([], [])
       return loop.handle(request, for: self) ? .YES : .NO
     }
@@ -58,23 +54,29 @@
       // The last field and the empty line end with CR LF each.
       if headStart + UInt(coffer_mhd_head_size(connection)) != lineEnd + 4 { hasOddLines = true }
       // RFC 9112, 2.2 and 5.2: a proxy may read such lines in another way.
-      if hasOddLines { return "A line of the head is folded or does not end with CR LF." }
+      if hasOddLines { return "A line of the head is folded, contains a zero byte or does not end with CR LF." }
       var lengths: [String] = []
       var codings: [String] = []
-      var hosts = 0
+      var hosts: [String] = []
       for (name, value) in headers {
         if value.utf8.contains(0) || name.utf8.contains(0) { return "A header field contains a zero byte." }
         // RFC 9112, 5.1: a proxy may read "Content-Length :" as a length, or not.
         guard name.utf8.allSatisfy(\.isTokenCharacter) else { return "The name of a header field is invalid." }
         switch name.lowercased() {
         case "content-length": lengths.append(value)
-        case "host": hosts += 1
+        case "host": hosts.append(value.lowercased())
         case "transfer-encoding": codings.append(value.lowercased())
         default: break
         }
       }
       // RFC 9112, 3.2. Only earlier versions may omit it.
-      guard hosts == 1 || hosts == 0 && version != "HTTP/1.1" else { return "The request needs one field Host." }
+      guard hosts.count == 1 || hosts.isEmpty && version != "HTTP/1.1" else {
+        return "The request needs one field Host."
+      }
+      // A proxy would go by the one, and a handler by the other.
+      if let authority = HTTPRequest.authority(of: target), hosts != [authority.lowercased()] {
+        return "The request target names another host than the field Host."
+      }
       if let first = lengths.first {
         let isNumber = !first.isEmpty && first.utf8.allSatisfy { (48...57).contains($0) }
         if lengths.count > 1 || !isNumber || !codings.isEmpty { return "The length of the body is ambiguous." }

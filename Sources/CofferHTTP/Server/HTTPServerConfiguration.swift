@@ -10,7 +10,7 @@ extension HTTPServer {
     /// The server uses a duplicate: the caller keeps the descriptor, and clients that connect after `stop` wait in its
     /// queue for the next server.
     public var listeningDescriptor: Int32?
-    /// The identity for TLS 1.2 and 1.3; `nil`, the default, for plain HTTP.
+    /// The identity for TLS 1.3, and 1.2 with forward secrecy; `nil`, the default, for plain HTTP.
     public var tls: TLSIdentity?
     /// The limits on what clients may use.
     public var limits: Limits
@@ -35,10 +35,12 @@ extension HTTPServer {
     /// The memory of a connection in bytes for the head of a request and for buffers; at least 4,096. A longer request
     /// line is answered with 414, longer header fields with 431. The default is 16 KiB.
     public var connectionBytes = 16 << 10
-    /// The number of connections. Further clients wait in the system's queue. The default is 1,000.
+    /// The number of connections, at least 2. The default is 1,000.
+    ///
+    /// Nobody can keep others out: the last one makes room for another. Of the address with the most connections, the
+    /// one is closed that has waited longest for a request, or else the one whose response takes longest, such as a
+    /// stream of events. One that has done so for less than a second, or whose handler runs, stays.
     public var connections = 1_000
-    /// The number of connections of one address; further ones are closed at once. `nil`, the default, for no limit.
-    public var connectionsPerPeer: Int?
     /// The time after which a connection is closed that neither sends nor takes anything, rounded up to whole seconds.
     /// The time in which a handler or body stream is awaited does not count. The default is 30 s.
     public var idleTimeout = Duration.seconds(30)

@@ -8,6 +8,8 @@ public enum HTTPServerError: Error, Sendable, Hashable, CustomStringConvertible 
   case isRunning
   /// The certificate chain or the private key cannot be read, or they do not belong together.
   case invalidIdentity
+  /// The certificate chain and the private key were given in place of each other.
+  case swappedIdentity
   /// The installed libmicrohttpd was built without TLS.
   case noTLS
   /// The system provides no thread, descriptor or memory.
@@ -25,6 +27,9 @@ public enum HTTPServerError: Error, Sendable, Hashable, CustomStringConvertible 
     case .invalidIdentity:
       "The TLS certificate or key cannot be used. Both must be PEM texts, the key without a passphrase, and belong"
         + " together."
+    case .swappedIdentity:
+      "The TLS certificate and the private key are swapped: the key was given as the certificate, and the certificate"
+        + " as the key."
     case .noTLS: "The installed libmicrohttpd has no TLS. Install one built with GnuTLS, as Debian's is."
     case .exhausted: "The system has no thread, descriptor or memory left for the server."
     }

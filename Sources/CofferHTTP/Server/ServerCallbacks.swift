@@ -11,8 +11,7 @@
   ) {
     guard let context, let connection else { return }
     let loop = Unmanaged<ServerLoop>.fromOpaque(context).takeUnretainedValue()
-    let socket = coffer_mhd_socket(connection)
-    if code == .CONNECTION_NOTIFY_STARTED { loop.noteStart(of: socket) } else { loop.noteEnd(of: socket) }
+    if code == .CONNECTION_NOTIFY_STARTED { loop.noteStart(of: connection) } else { loop.noteEnd(of: connection) }
   }
 
   /// Creates the exchange when a request line has arrived. `endExchange` releases it.
@@ -22,6 +21,8 @@
     guard let context, let uri, let connection else { return nil }
     let loop = Unmanaged<ServerLoop>.fromOpaque(context).takeUnretainedValue()
     let exchange = loop.begin(connection, target: String(cString: uri))
+    exchange.targetStart = UInt(bitPattern: uri)
+    exchange.targetEnd = exchange.targetStart + UInt(strlen(uri))
     coffer_mhd_drop_query(uri)
     return Unmanaged.passRetained(exchange).toOpaque()
   }
@@ -39,6 +40,12 @@
       let text = version.map { String(cString: $0) } ?? ""
       exchange.headStart = UInt(bitPattern: method)
       exchange.lineEnd = version.map { UInt(bitPattern: $0) + UInt(text.utf8.count) } ?? 0
+      // A zero byte would end a part of the line before the blank after it.
+      if let version, !text.isEmpty {
+        exchange.hasOddLines =
+          exchange.headStart + UInt(strlen(method)) + 1 != exchange.targetStart
+          || exchange.targetEnd + 1 != UInt(bitPattern: version)
+      }
       return exchange.begin(method: String(cString: method), version: text)
     }
     guard uploadSize.pointee > 0 else { return exchange.proceed() }

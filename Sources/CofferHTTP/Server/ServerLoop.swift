@@ -33,14 +33,29 @@
     private let inbox = Locked<[LoopEvent]>([])
     private let wakeSign: Int32
     private let peers: Int32
-    private let idleTime: Int
+    let idleTime: Int
     private let requestTime: Int
 
     private var daemon: OpaquePointer?
     private var exchanges: [UInt64: Exchange] = [:]
     private var nextID: UInt64 = 0
-    /// When the request of a connection must have arrived, by the socket.
-    private var deadlines: [Int32: Int] = [:]
+    /// The state of a connection, with times in milliseconds of the loop's clock.
+    private struct Connection {
+      enum Phase { case requesting, handling, answering, closing }
+
+      let peer: String
+      var phase = Phase.requesting
+      /// When the phase began.
+      var since: Int
+      /// When the request must have arrived.
+      var deadline: Int?
+    }
+
+    /// The connections by their sockets.
+    private var connections: [Int32: Connection] = [:]
+    private let connectionLimit: Int
+    /// The time for which a connection is not closed for another one.
+    private static let grace = 1_000
     /// A time before which neither a deadline nor a heartbeat is due.
     private var earliest = Int.max
     /// When the loop ends, while it waits for the last responses.
@@ -54,6 +69,7 @@
     /// Creates a loop over a listening socket, which it closes in the end.
     init(socket: Int32, configuration: HTTPServer.Configuration, handler: @escaping Handler) throws(HTTPServerError) {
       limits = configuration.limits
+      connectionLimit = max(2, limits.connections)
       isSecure = configuration.tls != nil
       port = coffer_port(socket)
       self.handler = handler
@@ -70,7 +86,10 @@
         throw .noTLS
       }
       daemon = startDaemon(socket: socket, identity: configuration.tls)
-      guard daemon != nil else { throw isSecure ? .invalidIdentity : .exhausted }
+      guard daemon != nil else {
+        guard let identity = configuration.tls else { throw .exhausted }
+        throw identity.isSwapped ? .swappedIdentity : .invalidIdentity
+      }
     }
 
     deinit {
@@ -84,8 +103,7 @@
       var callbacks = coffer_mhd_callbacks(
         access: handleAccess, uri: beginExchange, completed: endExchange, connection: noteConnection)
       var options = coffer_mhd_options(
-        listening: socket, connections: UInt32(clamping: max(1, limits.connections)),
-        per_peer: UInt32(clamping: limits.connectionsPerPeer.map { max(1, $0) } ?? 0), idle: UInt32(idleTime / 1_000),
+        listening: socket, connections: UInt32(clamping: connectionLimit), idle: UInt32(idleTime / 1_000),
         memory: max(4_096, limits.connectionBytes), key: nil, chain: nil)
       let context = Unmanaged.passUnretained(self).toOpaque()
       guard let identity else { return coffer_mhd_start(&options, &callbacks, context) }
@@ -161,6 +179,7 @@
         guard let exchange = exchanges[id] else { return }
         exchange.task = nil
         exchange.response = response
+        enter(.answering, exchange.socket)
         resume(exchange)
       case .part(let id, let result):
         guard let exchange = exchanges[id] else { return }
@@ -204,14 +223,11 @@
       let now = now
       guard now >= earliest else { return }
       earliest = .max
-      for (socket, time) in deadlines {
-        if time > now {
-          earliest = min(earliest, time)
-        } else {
-          deadlines[socket] = nil
-          shutdown(socket, Int32(SHUT_RDWR))
-        }
+      for (socket, connection) in connections {
+        guard let time = connection.deadline else { continue }
+        if time > now { earliest = min(earliest, time) } else { drop(socket) }
       }
+      makeRoom()
       for exchange in exchanges.values {
         guard let time = exchange.heartbeatTime else { continue }
         if time > now {
@@ -232,16 +248,54 @@
 
     // MARK: Connections
 
-    func noteStart(of socket: Int32) { expect(by: now + requestTime, socket) }
+    func noteStart(of connection: OpaquePointer) {
+      let time = now
+      connections[coffer_mhd_socket(connection)] = Connection(
+        peer: Self.peer(of: connection), since: time, deadline: time + requestTime)
+      earliest = min(earliest, time + requestTime)
+      makeRoom()
+    }
 
-    func noteEnd(of socket: Int32) {
-      deadlines[socket] = nil
+    func noteEnd(of connection: OpaquePointer) {
+      connections[coffer_mhd_socket(connection)] = nil
       hasRoom = true
     }
 
-    private func expect(by time: Int, _ socket: Int32) {
-      deadlines[socket] = time
-      earliest = min(earliest, time)
+    /// Returns the address of a client.
+    static func peer(of connection: OpaquePointer) -> String {
+      var peer = [CChar](repeating: 0, count: 64)
+      coffer_mhd_peer(connection, &peer, 64)
+      return String(decoding: peer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    private func enter(_ phase: Connection.Phase, _ socket: Int32, deadline: Int? = nil) {
+      guard let connection = connections[socket], connection.phase != .closing else { return }
+      connections[socket] = Connection(peer: connection.peer, phase: phase, since: now, deadline: deadline)
+      if let deadline { earliest = min(earliest, deadline) }
+    }
+
+    private func drop(_ socket: Int32) {
+      enter(.closing, socket)
+      shutdown(socket, Int32(SHUT_RDWR))
+    }
+
+    /// Closes a connection if there is no room for another one: see ``HTTPServer/Limits/connections``.
+    private func makeRoom() {
+      guard connections.count >= connectionLimit, !connections.values.contains(where: { $0.phase == .closing })
+      else { return }
+      let counts = connections.values.reduce(into: [:]) { $0[$1.peer, default: 0] += 1 }
+      let idle = connections.filter { $0.value.phase != .handling }
+      guard let most = idle.values.max(by: { counts[$0.peer, default: 0] < counts[$1.peer, default: 0] }) else {
+        return
+      }
+      let candidates = idle.filter { $0.value.peer == most.peer }
+      let due = candidates.filter { $0.value.since + Self.grace <= now }
+      let waiting = due.filter { $0.value.phase == .requesting }
+      if let oldest = (waiting.isEmpty ? due : waiting).min(by: { $0.value.since < $1.value.since }) {
+        drop(oldest.key)
+      } else if let next = candidates.values.map(\.since).min() {
+        earliest = min(earliest, next + Self.grace)
+      }
     }
 
     func begin(_ connection: OpaquePointer, target: String) -> Exchange {
@@ -255,7 +309,7 @@
     func end(_ exchange: Exchange) {
       exchange.task?.cancel()
       exchanges[exchange.id] = nil
-      expect(by: now + idleTime + requestTime, exchange.socket)
+      enter(.requesting, exchange.socket, deadline: now + idleTime + requestTime)
     }
 
     /// Suspends a connection while a task works for it.
@@ -284,7 +338,7 @@
     /// Starts the handler. Returns whether the loop goes on.
     func handle(_ request: HTTPRequest, for exchange: Exchange) -> Bool {
       guard !isEnded else { return false }
-      deadlines[exchange.socket] = nil
+      enter(.handling, exchange.socket)
       takeLostPeers()
       suspend(exchange)
       work.begin()

@@ -14,6 +14,14 @@ public struct TLSIdentity: Sendable, CustomStringConvertible, CustomReflectable 
     self.privateKey = privateKey
   }
 
+  /// Whether a key was given as the certificate chain.
+  var isSwapped: Bool { Self.isOnlyKey(certificateChain) }
+
+  /// Returns whether a PEM text contains a private key and no certificate.
+  public static func isOnlyKey(_ text: String) -> Bool {
+    text.contains("PRIVATE KEY-----") && !text.contains("-----BEGIN CERTIFICATE-----")
+  }
+
   /// A text without secrets.
   public var description: String { "TLSIdentity" }
   /// A mirror without children, so that dumps show no secrets.

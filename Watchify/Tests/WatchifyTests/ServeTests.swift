@@ -104,6 +104,38 @@ struct ServeTests {
     #expect(try await sandbox.watchify("doctor").text.contains("PROBLEM  desktop"))
   }
 
+  @Test("The settings name its address at a reverse proxy and the access token")
+  func publicAddress() async throws {
+    try await sandbox.follow()
+    for wrong in ["nas.example", "https://nas.example/shops/"] {
+      #expect(try await sandbox.watchify("settings", "publicAddress", wrong).status == 2, "\(wrong)")
+      #expect(try await sandbox.watchify("serve", "--port", "0", "--public-address", wrong).status == 2, "\(wrong)")
+    }
+    #expect(try await sandbox.watchify("serve", "--port", "0", "--trusted-proxy", "nas.example").status == 2)
+    #expect(try await sandbox.watchify("settings", "publicAddress", "https://nas.example/watch").status == 0)
+    let refused = try await sandbox.watchify("serve", "--port", "0")
+    #expect(refused.status == 2 && refused.errors.contains("nas.example"), "\(refused.errors)")
+    let file = sandbox.path("token")
+    try Data("a token of enough length\n".utf8).write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    #expect(try await sandbox.watchify("settings", "accessTokenFile", file).status == 0)
+    let (program, url) = try await serve()
+    defer { program.signal(SIGKILL) }
+    #expect(url.absoluteString == "https://nas.example/watch/")
+    program.signal(SIGTERM)
+    #expect(try await program.ended().status == 0)
+  }
+
+  @Test("A swapped key and certificate are told as such, before anything else about the files")
+  func swapped() async throws {
+    for (name, kind) in [("key", "PRIVATE KEY"), ("chain", "CERTIFICATE")] {
+      let text = "-----BEGIN \(kind)-----\nAA==\n-----END \(kind)-----\n"
+      try Data(text.utf8).write(to: URL(fileURLWithPath: sandbox.path(name)))
+    }
+    let ended = try await sandbox.bash("watchify serve --port 0 --certificate key --key chain")
+    #expect(ended.status == 2 && ended.errors.contains("swapped") && !ended.errors.contains("mode"), "\(ended.errors)")
+  }
+
   @Test("A followed demo shop is served again by the next process")
   func demo() async throws {
     let free = ReplayServer(feed: ReplayTimeline.demoShop.feed, timeline: .demo)

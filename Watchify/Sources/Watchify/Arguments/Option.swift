@@ -18,6 +18,8 @@ enum Option: String, ProgramOption {
   case reset, csv, fast, null
   case port, listen, certificate, key, hostname, serve
   case tokenFile = "token-file"
+  case publicAddress = "public-address"
+  case trustedProxy = "trusted-proxy"
   case linger, force
   case data, json, help, version
 
@@ -54,6 +56,8 @@ enum Option: String, ProgramOption {
     case .port: OptionValue(name: "PORT", completion: .nothing)
     case .listen: OptionValue(name: "ADDRESS", completion: .words(["127.0.0.1", "0.0.0.0"]))
     case .hostname: OptionValue(name: "HOST", completion: .nothing)
+    case .publicAddress: OptionValue(name: "URL", completion: .nothing)
+    case .trustedProxy: OptionValue(name: "ADDRESS", completion: .nothing)
     case .shape: OptionValue(name: "SHAPE", completion: .words(ChannelKind.allCases.map(\.rawValue)))
     case .user, .from, .to: OptionValue(name: self == .user ? "USER" : "ADDRESS", completion: .nothing)
     case .daily: OptionValue(name: "HH:MM", completion: .words(["08:00"]))
@@ -112,6 +116,8 @@ enum Option: String, ProgramOption {
     case .certificate: "the certificate chain for TLS, as PEM"
     case .key: "the private key of the certificate, as PEM"
     case .hostname: "a name by which browsers reach it; may be repeated"
+    case .publicAddress: "its address at a reverse proxy; needs a token and https"
+    case .trustedProxy: "the address of a proxy elsewhere; may be repeated"
     case .tokenFile: "the access token, 16 characters or more; - reads stdin"
     case .serve: "keep the page of the demo until Ctrl-C"
     case .linger: "let it run while nobody is logged in, from the start of the system"

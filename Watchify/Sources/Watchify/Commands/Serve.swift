@@ -1,3 +1,4 @@
+import Coffer
 import CofferHTTP
 import CofferLocks
 import CofferTerminal
@@ -7,8 +8,9 @@ import WatchifyWeb
 
 /// Runs `watchify serve`: watches the stores and serves the page until a signal.
 func serve(_ invocation: Invocation) async throws -> ExitStatus {
-  let configuration = try invocation.siteConfiguration()
+  let stated = try invocation.siteConfiguration()
   return try await withSession(invocation) { session in
+    let configuration = try await invocation.completed(stated, session.container.settings)
     let page = WebPage(session, configuration)
     let ending = Ending()
     var mark = WatchMark(beside: session.file)
@@ -74,14 +76,48 @@ extension Invocation {
     if let host = options[.listen], host.lowercased() != "localhost" { configuration.host = host }
     configuration.listeningDescriptor = try passedSocket(Watchify.service.sockets)
     configuration.names = values(.hostname)
+    if let text = options[.publicAddress] {
+      guard let address = PublicAddress(text) else {
+        throw UsageError(
+          "--public-address takes an address such as https://nas.example/watchify/. Its folder has no name of a page.",
+          command)
+      }
+      configuration.publicAddress = address
+    }
+    configuration.trustedProxies = try values(.trustedProxy).map { text in
+      var bytes = [UInt8](repeating: 0, count: 16)
+      guard inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1 else {
+        throw UsageError("--trusted-proxy takes a numeric address, such as 192.168.1.2.", command)
+      }
+      return text.lowercased()
+    }
     if let path = options[.tokenFile] { configuration.accessToken = try token(path) }
     switch (options[.certificate], options[.key]) {
     case (nil, nil): break
     case (let chain?, let key?):
+      let certificates = try text(of: chain)
+      guard !TLSIdentity.isOnlyKey(certificates) else {
+        throw CommandError(
+          .usage, "swapped", "\(chain.oneLine()) contains a private key and no certificate. The page was not started.",
+          advice: "Are --certificate and --key swapped?")
+      }
       configuration.tls = TLSIdentity(
-        certificateChain: try text(of: chain), privateKey: try SecretInput.text(of: key, named: "private key"))
+        certificateChain: certificates, privateKey: try SecretInput.text(of: key, named: "private key"))
     default: throw UsageError("TLS needs both --certificate and --key.", command)
     }
+    return configuration
+  }
+
+  /// Returns the configuration with what the settings state and no option does.
+  func completed(
+    _ configuration: SiteServer.Configuration, _ settings: StorageRouter
+  ) async throws -> SiteServer.Configuration {
+    var configuration = configuration
+    if configuration.publicAddress == nil {
+      configuration.publicAddress = PublicAddress(try await settings.get(StorageKeys.publicAddress))
+    }
+    let path = try await settings.get(StorageKeys.accessTokenFile)
+    if configuration.accessToken == nil, !path.isEmpty { configuration.accessToken = try token(path) }
     return configuration
   }
 

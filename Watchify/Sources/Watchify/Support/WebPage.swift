@@ -51,6 +51,7 @@ final class WebPage: Sendable {
     } catch let error as SiteServer.Refusal {
       throw CommandError(.usage, "exposed", error.description, advice: "'watchify help serve' describes the options.")
     } catch let error as HTTPServerError {
+      guard case .cannotListen = error else { throw CommandError(.failure, "notStarted", error.description) }
       throw CommandError(
         .failure, "cannotListen", error.description,
         advice: "If another 'watchify serve' is running, open its page; else choose another port with --port.")

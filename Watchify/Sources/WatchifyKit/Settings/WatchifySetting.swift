@@ -127,10 +127,15 @@ public struct WatchifySetting: Sendable {
       return names.allSatisfy { ["desktop", "terminal"].contains($0) } ? names : nil
     })
 
-  private static let passphraseFile = WatchifySetting(
-    StorageKeys.secretsPassphraseFile, .text, "the whole path of a file that only you can read, or none",
-    text: { $0.isEmpty ? "none" : $0 },
-    parse: { word in word == "none" ? "" : word.hasPrefix("/") ? word : nil })
+  private static func file(_ key: SettingKey<String>) -> WatchifySetting {
+    WatchifySetting(
+      key, .text, "the whole path of a file that only you can read, or none",
+      text: { $0.isEmpty ? "none" : $0 }, parse: { word in word == "none" ? "" : word.hasPrefix("/") ? word : nil })
+  }
+
+  private static let publicAddress = WatchifySetting(
+    StorageKeys.publicAddress, .text, "an address such as https://nas.example/watchify/, or none",
+    text: { $0.isEmpty ? "none" : $0 }, parse: { word in word == "none" ? "" : PublicAddress(word)?.description })
 
   private static let permission = WatchifySetting(
     StorageKeys.notificationPermission, .choice(["notDetermined", "authorized", "denied"]),
@@ -152,13 +157,15 @@ public struct WatchifySetting: Sendable {
       number(StorageKeys.syncIntervalMinutes, 5...1_440, "minutes"),
       number(StorageKeys.syncsUntilRemoved, 1...100, "syncs"),
       number(StorageKeys.convertedPercent, 0...100, "percent"),
-      flag(StorageKeys.notificationsEnabled), channels, passphraseFile, threshold(StorageKeys.priceDropThreshold),
+      flag(StorageKeys.notificationsEnabled), channels, file(StorageKeys.secretsPassphraseFile),
+      threshold(StorageKeys.priceDropThreshold),
       threshold(StorageKeys.priceIncreaseThreshold), quietHours,
       number(StorageKeys.stockQuietHours, 0...168, "hours"), permission,
     ] + ChangeType.allCases.map { flag(StorageKeys.notify($0)) } + [
       flag(StorageKeys.autoDeleteEvents), number(StorageKeys.eventRetentionDays, 1...36_500, "days"),
       flag(StorageKeys.autoDeleteSnapshots), number(StorageKeys.snapshotRetentionDays, 1...36_500, "days"),
-      number(StorageKeys.activityGroupingWindowMinutes, 1...60, "minutes"), pictures,
+      number(StorageKeys.activityGroupingWindowMinutes, 1...60, "minutes"), pictures, publicAddress,
+      file(StorageKeys.accessTokenFile),
     ]
 
   /// Returns the setting with a name, without regard to case; `nil` if there is none.

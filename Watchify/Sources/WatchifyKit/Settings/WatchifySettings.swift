@@ -21,7 +21,7 @@ public struct WatchifySettings: StorageKeyCatalog {
       .key(StorageKeys.quietHours), .key(StorageKeys.stockQuietHours), .key(StorageKeys.notificationPermission),
       .key(StorageKeys.autoDeleteEvents), .key(StorageKeys.eventRetentionDays), .key(StorageKeys.autoDeleteSnapshots),
       .key(StorageKeys.snapshotRetentionDays), .key(StorageKeys.activityGroupingWindowMinutes),
-      .key(StorageKeys.pagePictures),
+      .key(StorageKeys.pagePictures), .key(StorageKeys.publicAddress), .key(StorageKeys.accessTokenFile),
     ] + ChangeType.allCases.map { .key(StorageKeys.notify($0)) }
 
   /// Creates the catalog.
@@ -85,6 +85,13 @@ extension StorageKeys {
   /// How the page shows pictures of products.
   public static let pagePictures = key(
     "pagePictures", ProductPictures.cached, "How the page shows pictures of products.", owner: "Page")
+
+  /// The address of the page at a reverse proxy; empty for none.
+  public static let publicAddress = key(
+    "publicAddress", "", "The address of the page at a reverse proxy.", owner: "Page")
+  /// The file with the access token of the page; empty for none.
+  public static let accessTokenFile = key(
+    "accessTokenFile", "", "The file with the access token of the page.", owner: "Page")
 
   // MARK: Retention
 

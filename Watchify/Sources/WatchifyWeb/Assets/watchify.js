@@ -100,7 +100,7 @@ function follow(changed) {
   }
   function stream() {
     return new Promise((end) => {
-      const source = new EventSource("/live");
+      const source = new EventSource(new URL("../live", import.meta.url));
       for (const name of ["hello", "news"]) {
         source.addEventListener(name, (event) => {
           note(event.lastEventId, name === "news");

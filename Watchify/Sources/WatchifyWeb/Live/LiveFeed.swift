@@ -12,7 +12,7 @@ final class LiveFeed: Sendable {
 
   private struct State {
     var last: (event: ServerSentEvent, at: ContinuousClock.Instant)?
-    var pages: [Int: Continuation] = [:]
+    var pages: [Int: (peer: String, continuation: Continuation)] = [:]
     var next = 0
   }
 
@@ -34,9 +34,9 @@ final class LiveFeed: Sendable {
         state.last = (event, .now)
         return Array(state.pages.values)
       }
-      for page in pages { page.yield(event) }
+      for page in pages { page.continuation.yield(event) }
     }
-    for page in state.withLock({ $0.pages.values.map { $0 } }) { page.finish() }
+    for page in state.withLock({ $0.pages.values.map { $0 } }) { page.continuation.finish() }
   }
 
   /// The number of open pages.
@@ -45,22 +45,30 @@ final class LiveFeed: Sendable {
   /// The time that a page may take from its rendering until it is live.
   private static let loading = Duration.seconds(10)
 
+  /// The open pages of one address; each further one ends the oldest, which connects again if it is still visible.
+  static let mostOfOnePeer = 32
+
   /// Returns the response that delivers events to one page until it closes.
-  /// - Parameter last: the identifier of the last event that the page has received, if it connects again.
-  func response(after last: String?) -> HTTPResponse {
+  /// - Parameters:
+  ///   - last: the identifier of the last event that the page has received, if it connects again.
+  ///   - peer: the address of the client.
+  func response(after last: String?, to peer: String) -> HTTPResponse {
     let (events, continuation) = AsyncStream.makeStream(
       of: ServerSentEvent.self, bufferingPolicy: .bufferingNewest(1))
-    let number = state.withLock { state in
+    let (number, oldest) = state.withLock { state in
       let number = state.next
       state.next += 1
-      state.pages[number] = continuation
+      let own = state.pages.filter { $0.value.peer == peer }
+      let oldest = own.count < Self.mostOfOnePeer ? nil : own.keys.min().flatMap { state.pages.removeValue(forKey: $0) }
+      state.pages[number] = (peer, continuation)
       // A page that connects again, or that was rendered just before a change, may have missed an event.
       let current = state.last?.event.id ?? "\(origin)-0"
       let mayLack = last.map { $0 != current } ?? state.last.map { $0.at + Self.loading > .now } ?? false
       let hello = ServerSentEvent("", name: mayLack ? "news" : "hello", id: current)
       continuation.yield(hello)
-      return number
+      return (number, oldest)
     }
+    oldest?.continuation.finish()
     continuation.onTermination = { [weak self] _ in self?.state.withLock { _ = $0.pages.removeValue(forKey: number) } }
     return ServerSentEvents.response(events, heartbeat: .seconds(25))
   }

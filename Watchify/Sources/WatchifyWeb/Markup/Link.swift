@@ -5,11 +5,14 @@ import Foundation
 struct Link: Hashable, Sendable {
   let text: String
 
+  /// The folder in which the site is, which begins and ends with "/": see ``PublicAddress``.
+  @TaskLocal static var folder = "/"
+
   private init(text: String) { self.text = text }
 
   /// Creates a link within the site from the components of its path, which are encoded, and its query.
   init(_ path: [String], _ query: [(name: String, value: String)] = [], at anchor: String? = nil) {
-    var text = "/" + path.map { FormCoding.encoded(component: $0) }.joined(separator: "/")
+    var text = Self.folder + path.map { FormCoding.encoded(component: $0) }.joined(separator: "/")
     if !query.isEmpty { text += "?" + FormCoding.encoded(query) }
     if let anchor { text += "#" + FormCoding.encoded(component: anchor) }
     self.text = text

@@ -37,7 +37,7 @@ enum ActivityPage {
         Frame.pager(query.page, hasMore: hasMore, label: "Pages of news") { query.at(page: $0).link }
       }
       tag(.p, .class("note")) {
-        tag(.a, .href(Link(["feed.atom"], query.at(page: 1).items)), .set(.type, "application/atom+xml")) {
+        tag(.a, .href(context.feed(query.at(page: 1).items)), .set(.type, "application/atom+xml")) {
           "This list as a feed"
         }
       }

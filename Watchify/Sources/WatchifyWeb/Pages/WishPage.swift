@@ -38,7 +38,7 @@ enum WishPage {
       }
       tag(.p, .class("note")) {
         tag(
-          .a, .href(Link(["feed.atom"], [("wish", wish.id.uuidString.lowercased())])),
+          .a, .href(context.feed([("wish", wish.id.uuidString.lowercased())])),
           .set(.type, "application/atom+xml")
         ) { "Its news as a feed" }
       }

@@ -12,7 +12,7 @@ struct RefusalPage: Sendable {
     status: 421, title: "Not this address",
     text: """
       Watchify answers only under its own address. Open the one that 'watchify serve' has printed, or start it with
-      --hostname and this name.
+      --hostname and this name, or behind a proxy with --public-address.
       """)
   static let otherSite = RefusalPage(
     status: 403, title: "Refused",
@@ -29,7 +29,8 @@ struct RefusalPage: Sendable {
       status: isRetry ? 403 : 401, title: "Watchify",
       text: isRetry ? "This is not the token." : "Enter the token with which Watchify was started.",
       form: """
-        <form method="post" action="/login"><input type="hidden" name="\(SiteGuard.formField)" value="\(token)">
+        <form method="post" action="\(Link(["login"]).text)">
+        <input type="hidden" name="\(SiteGuard.formField)" value="\(token)">
         <p><label>Token <input type="password" name="token" autocomplete="current-password" required autofocus></label>
         <button type="submit">Open</button></p></form>
 

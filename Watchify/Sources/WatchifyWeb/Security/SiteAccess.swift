@@ -1,3 +1,4 @@
+import Coffer
 import CofferHTTP
 import CofferLocks
 import Foundation
@@ -20,46 +21,59 @@ final class SiteAccess: Sendable {
     var failures: [(peer: String, at: ContinuousClock.Instant)] = []
   }
 
-  /// The name of the cookie. Under TLS its prefix makes browsers accept it only from this host, with `Secure` and for
-  /// all paths (RFC 6265bis, 4.1.3.2), so that no other host of the domain sets one.
-  static func cookie(isSecure: Bool) -> String { isSecure ? "__Host-watchify-session" : "watchify-session" }
+  /// The name of the cookie. Under TLS its prefix makes browsers accept it only with `Secure`, and that for the root
+  /// only from this host and for all paths (RFC 6265bis, 4.1.3), so that no other host of the domain sets one.
+  static func cookie(isSecure: Bool) -> String {
+    (isSecure ? Link.folder == "/" ? "__Host-" : "__Secure-" : "") + "watchify-session"
+  }
   private static let mostSessions = 64
   private static let mostFailures = 10
   /// The limit for all addresses together. It is out of reach of one that guesses, who could lock out the others.
   private static let mostFailuresInAll = 1_000
 
+  /// The field of a feed's address with ``feedToken``.
+  static let feedField = "token"
+
   private let token: String
-  private let cookie: String
+  /// The token in the addresses of feeds, for readers that cannot send a header. It opens nothing else, and ends with
+  /// the access token, which it does not reveal.
+  let feedToken: String?
+  private let isSecure: Bool
   private let now: @Sendable () -> ContinuousClock.Instant
   private let state = Locked(State())
 
   init(token: String, isSecure: Bool = false, now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }) {
     self.token = token
-    cookie = Self.cookie(isSecure: isSecure)
+    let code = try? MessageAuthentication.code(of: Data("feeds of Watchify".utf8), key: Data(token.utf8))
+    feedToken = code?.prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    self.isSecure = isSecure
     self.now = now
   }
 
+  private var cookie: String { Self.cookie(isSecure: isSecure) }
+
   /// Returns whether a request has the cookie of a session, or the token itself as programs present it: as a bearer
   /// token (RFC 6750) or as the password of basic authentication (RFC 7617), which readers of feeds offer. Programs may
-  /// only read.
+  /// only read. A feed also opens with ``feedToken`` in its address.
   func allows(_ request: HTTPRequest) -> Bool {
     if let cookie = request.cookie(cookie),
       state.withLock({ $0.sessions.contains { $0.isEqualInConstantTime(to: cookie) } })
     {
       return true
     }
-    guard request.method == "GET" || request.method == "HEAD", let field = request.header("Authorization") else {
-      return false
-    }
-    guard let presented = Self.credential(field) else { return false }
-    if case .accepted = judge(presented, of: request.peer) { return true }
+    guard request.method == "GET" || request.method == "HEAD" else { return false }
+    let inFeed = request.path == ["feed.atom"] ? request.queryValue(Self.feedField) : nil
+    guard let presented = inFeed ?? request.header("Authorization").flatMap(Self.credential),
+      let expected = inFeed == nil ? token : feedToken
+    else { return false }
+    if case .accepted = judge(presented, expected, of: request.peer) { return true }
     return false
   }
 
   /// Compares a token and begins a session.
   /// - Parameter peer: the address of the client.
   func logIn(_ presented: String, of peer: String) -> Login {
-    let result = judge(presented, of: peer)
+    let result = judge(presented, token, of: peer)
     if case .accepted(let session) = result {
       state.withLock { state in
         state.sessions.append(session)
@@ -71,7 +85,7 @@ final class SiteAccess: Sendable {
 
   /// Returns the field `Set-Cookie` that gives a session to a browser, or removes it.
   func setCookie(_ session: String?) -> String {
-    let attributes = "; Path=/; HttpOnly; SameSite=Strict" + (cookie == Self.cookie(isSecure: true) ? "; Secure" : "")
+    let attributes = "; Path=\(Link.folder); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
     return "\(cookie)=\(session ?? "")\(attributes)\(session == nil ? "; Max-Age=0" : "")"
   }
 
@@ -86,14 +100,14 @@ final class SiteAccess: Sendable {
     request.cookie(cookie(isSecure: request.isSecure)) != nil
   }
 
-  private func judge(_ presented: String, of peer: String) -> Login {
+  private func judge(_ presented: String, _ expected: String, of peer: String) -> Login {
     state.withLock { state in
       let now = now()
       state.failures.removeAll { $0.at + .seconds(60) <= now }
       guard state.failures.count(where: { $0.peer == peer }) < Self.mostFailures,
         state.failures.count < Self.mostFailuresInAll
       else { return .tooOften }
-      guard presented.isEqualInConstantTime(to: token) else {
+      guard presented.isEqualInConstantTime(to: expected) else {
         state.failures.append((peer, now))
         return .wrong
       }

@@ -1,4 +1,5 @@
 import Foundation
+import WatchifyKit
 
 /// The addresses under which a server may be addressed by its clients.
 ///
@@ -11,18 +12,22 @@ struct SiteAddress: Sendable {
   private let acceptsNumbers: Bool
   private let port: UInt16
   private let scheme: String
+  /// The address at a reverse proxy.
+  private let publicAddress: PublicAddress?
 
   /// - Parameters:
   ///   - host: the address that the server listens at.
   ///   - port: the port that it listens at.
   ///   - names: further names by which clients reach it.
-  init(host: String, port: UInt16, names: [String], isSecure: Bool) {
+  ///   - publicAddress: the address at a reverse proxy, which may send its own or that of the server as `Host`.
+  init(host: String, port: UInt16, names: [String], isSecure: Bool, publicAddress: PublicAddress? = nil) {
     let isLoopback = Self.isLoopback(host)
     let own = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
     self.names = (isLoopback ? ["localhost", "127.0.0.1", "[::1]", own] : []) + names.map { $0.lowercased() }
     acceptsNumbers = !isLoopback
     self.port = port
     scheme = isSecure ? "https" : "http"
+    self.publicAddress = publicAddress
   }
 
   /// Whether a numeric address is one of this device only.
@@ -31,6 +36,11 @@ struct SiteAddress: Sendable {
   /// Returns whether a field `Host` names this server.
   func includes(host field: String) -> Bool {
     let field = field.lowercased()
+    return publicAddress?.hosts.contains(field) == true || isDirect(field)
+  }
+
+  /// Returns whether a field `Host` in lower case names the address that the server listens at.
+  private func isDirect(_ field: String) -> Bool {
     let name: Substring
     let rest: Substring
     if field.hasPrefix("["), let end = field.firstIndex(of: "]") {
@@ -44,9 +54,11 @@ struct SiteAddress: Sendable {
     return names.contains(String(name)) || acceptsNumbers && Self.isNumeric(name)
   }
 
-  /// Returns whether a field `Origin` is that of a page of this server, addressed as the field `Host` of the request.
+  /// Returns whether a field `Origin` is that of a page of this server: under its public address, or addressed as the
+  /// field `Host` of the request.
   func isOwn(origin: String, host: String) -> Bool {
-    includes(host: host) && origin.lowercased() == "\(scheme)://\(host.lowercased())"
+    let (origin, host) = (origin.lowercased(), host.lowercased())
+    return origin == publicAddress?.origin || isDirect(host) && origin == "\(scheme)://\(host)"
   }
 
   private static func isNumeric(_ name: Substring) -> Bool {

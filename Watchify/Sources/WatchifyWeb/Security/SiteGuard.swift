@@ -15,6 +15,8 @@ final class SiteGuard: Sendable {
 
   /// The token of all forms. Pages of other sites cannot read it, and it ends with the process.
   let formToken: String
+  /// The token in the addresses of feeds; `nil` if none is needed.
+  var feedToken: String? { access?.feedToken }
   private let address: SiteAddress
   private let access: SiteAccess?
 
@@ -43,7 +45,7 @@ final class SiteGuard: Sendable {
     guard hasFormToken(request) else { return RefusalPage.oldPage.response }
     guard let access, request.path == ["logout"] else { return nil }
     access.logOut(request)
-    return .redirect(to: "/").with("Set-Cookie", access.setCookie(nil))
+    return .redirect(to: Link([]).text).with("Set-Cookie", access.setCookie(nil))
   }
 
   /// Whether a request does not come from another site.
@@ -69,7 +71,7 @@ final class SiteGuard: Sendable {
     let token = request.form.first { $0.name == "token" }?.value ?? ""
     switch access.logIn(String(token.prefix(Self.longestToken)), of: request.peer) {
     case .accepted(let session):
-      return .redirect(to: "/").with("Set-Cookie", access.setCookie(session))
+      return .redirect(to: Link([]).text).with("Set-Cookie", access.setCookie(session))
     case .wrong: return RefusalPage.login(isRetry: true, token: formToken).response
     case .tooOften: return RefusalPage.tooManyAttempts.response
     }

@@ -27,6 +27,11 @@ public final class SiteServer: Sendable {
     public var listeningDescriptor: Int32?
     /// Further names by which clients reach the server, such as that of a reverse proxy.
     public var names: [String] = []
+    /// The address at a reverse proxy; `nil` for none. It has the requirements of an address to listen at.
+    public var publicAddress: PublicAddress?
+    /// The numeric addresses of reverse proxies, whose field `X-Forwarded-For` names their clients. With a
+    /// ``publicAddress``, those of this device are also such.
+    public var trustedProxies: [String] = []
     /// The token that clients present, at least 16 characters; `nil` if everyone on this device may use the page.
     public var accessToken: String?
     /// The identity for TLS; `nil` for plain HTTP.
@@ -92,9 +97,11 @@ public final class SiteServer: Sendable {
       guard let address = ListeningAddress(descriptor: descriptor) else { throw .notTCP(descriptor: descriptor) }
       (configuration.host, configuration.port) = (address.host, address.port)
     }
-    if !SiteAddress.isLoopback(configuration.host) {
-      guard configuration.accessToken != nil else { throw .needsToken(host: configuration.host) }
-      guard configuration.tls != nil else { throw .needsTLS(host: configuration.host) }
+    let (here, there) = (configuration.host, configuration.publicAddress)
+    for (host, isSecure) in [(here, configuration.tls != nil)] + (there.map { [($0.host, $0.isSecure)] } ?? []) {
+      guard !SiteAddress.isLoopback(host), host != "localhost" else { continue }
+      guard configuration.accessToken != nil else { throw .needsToken(host: host) }
+      guard isSecure else { throw .needsTLS(host: host) }
     }
     self.configuration = configuration
     self.service = service
@@ -113,8 +120,6 @@ public final class SiteServer: Sendable {
       limits.bodyBytes = 64 << 10
       // A browser opens six connections to a server, and a live page keeps one.
       limits.connections = 600
-      // Somebody without the token must not take them all.
-      if !SiteAddress.isLoopback(configuration.host) { limits.connectionsPerPeer = 64 }
       let handler = Locked<Handler?>(nil)
       let server = HTTPServer(
         configuration: HTTPServer.Configuration(
@@ -134,20 +139,26 @@ public final class SiteServer: Sendable {
   }
 
   private func makeHandler(port: UInt16) -> Handler {
+    let isSecure = configuration.publicAddress?.isSecure ?? (configuration.tls != nil)
     let guardian = SiteGuard(
       address: SiteAddress(
-        host: configuration.host, port: port, names: configuration.names, isSecure: configuration.tls != nil),
-      accessToken: configuration.accessToken, isSecure: configuration.tls != nil)
+        host: configuration.host, port: port, names: configuration.names, isSecure: configuration.tls != nil,
+        publicAddress: configuration.publicAddress),
+      accessToken: configuration.accessToken, isSecure: isSecure)
     var options = options
     options.formToken = { _ in guardian.formToken }
+    options.feedToken = guardian.feedToken
+    options.origin = configuration.publicAddress?.origin
     return Handler(
       guardian: guardian, live: live, pictures: PictureResponse(service: service, cache: pictures),
-      site: WatchifySite(service: service, container: container, options: options))
+      site: WatchifySite(service: service, container: container, options: options),
+      publicAddress: configuration.publicAddress, trustedProxies: configuration.trustedProxies, isSecure: isSecure)
   }
 
   /// The address of the page; `nil` unless the server is running.
   public var url: URL? {
     guard let port = running.withLock({ $0?.server.port }) else { return nil }
+    if let address = configuration.publicAddress { return URL(string: address.description) }
     let scheme = configuration.tls == nil ? "http" : "https"
     let host =
       switch configuration.host {
@@ -183,10 +194,36 @@ private struct Handler: Sendable {
   let pictures: PictureResponse
   let site: WatchifySite
 
+  let publicAddress: PublicAddress?
+  let trustedProxies: [String]
+  let isSecure: Bool
+
   func respond(to request: HTTPRequest) async -> HTTPResponse {
+    var request = request
+    request.peer = client(of: request)
+    request.isSecure = isSecure
+    guard let publicAddress else { return await answer(request) }
+    // A proxy may remove the folder.
+    if request.path.starts(with: publicAddress.folder) { request.path.removeFirst(publicAddress.folder.count) }
+    return await Link.$folder.withValue(publicAddress.folderPath) { [request] in await answer(request) }
+  }
+
+  /// Returns the address of the client, which a trusted proxy states last in its list.
+  private func client(of request: HTTPRequest) -> String {
+    func isProxy(_ peer: String) -> Bool {
+      trustedProxies.contains(peer) || publicAddress != nil && SiteAddress.isLoopback(peer)
+    }
+    guard isProxy(request.peer) else { return request.peer }
+    let hops = request.headers.filter { $0.name.lowercased() == "x-forwarded-for" }.flatMap {
+      $0.value.split(separator: ",").map { String($0.trimmingCharacters(in: .whitespaces).prefix(64)) }
+    }
+    return hops.last { !isProxy($0) } ?? request.peer
+  }
+
+  private func answer(_ request: HTTPRequest) async -> HTTPResponse {
     if let refusal = guardian.refusal(of: request) { return refusal }
     if request.path == ["live"], request.method == "GET" {
-      return live.response(after: request.header("Last-Event-ID"))
+      return live.response(after: request.header("Last-Event-ID"), to: request.peer)
     }
     if let picture = await pictures.response(to: request) { return picture }
     // The server cancels a handler once its client has sent the end of its stream. That client may still read, and a

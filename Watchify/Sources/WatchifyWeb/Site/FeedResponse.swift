@@ -6,9 +6,10 @@ import WatchifyKit
 enum FeedResponse {
   static func response(_ context: PageContext, _ service: StoreService) async throws -> HTTPResponse {
     let items = context.request.query
-    let address = context.request.header("Host").map { host in
-      "\(context.request.isSecure ? "https" : "http")://\(host)\(context.request.target)"
-    }
+    let origin =
+      context.options.origin
+      ?? context.request.header("Host").map { "\(context.request.isSecure ? "https" : "http")://\($0)" }
+    let address = origin.map { $0 + Link(["feed.atom"], items).text }
     let feed: AtomFeed
     if let text = items.first(where: { $0.name == "wish" })?.value {
       guard let wish = UUID(uuidString: text) else {

@@ -34,6 +34,11 @@ struct PageContext: Sendable {
     }
   }
 
+  /// Returns the link to a feed, which contains the token that opens it.
+  func feed(_ items: [(name: String, value: String)]) -> Link {
+    Link(["feed.atom"], items + (options.feedToken.map { [(SiteAccess.feedField, $0)] } ?? []))
+  }
+
   /// Returns the link to a picture of a product; `nil` if pictures are off or the address is none of the web.
   func picture(_ store: UUID?, _ product: Int64?, _ address: String?, number: Int = 0) -> Link? {
     guard let address, let outside = Link(outside: address) else { return nil }

@@ -48,6 +48,10 @@ public struct SiteOptions: Sendable {
   public var health: @Sendable () async -> SiteHealth = { SiteHealth() }
   /// Returns the token for the hidden field `csrf` of each form in the response to a request; `nil` for no field.
   public var formToken: @Sendable (HTTPRequest) -> String? = { _ in nil }
+  /// The token in the addresses of feeds; `nil` for none.
+  var feedToken: String?
+  /// The origin of the site at a reverse proxy, such as "https://nas.example"; `nil` for that of the request.
+  var origin: String?
   /// Returns a response that refuses a request, or `nil` to accept it.
   public var refusal: @Sendable (HTTPRequest) -> HTTPResponse? = { _ in nil }
   /// Starts the demo shop, and returns its address; `nil` if there is none.

@@ -75,8 +75,12 @@ struct PagesInBrowserTests {
   }
 
   /// A change by any process reaches an open page, without a request of its reader.
-  @Test func newsAppearsInAnOpenPage() async throws {
-    try await ServedBench.use { served in
+  @Test(arguments: ["", "watch/"]) func newsAppearsInAnOpenPage(folder: String) async throws {
+    let socket = try PassedSocket("127.0.0.1")
+    try await ServedBench.use { configuration in
+      configuration.listeningDescriptor = socket.descriptor
+      configuration.publicAddress = PublicAddress("http://127.0.0.1:\(socket.port)/\(folder)")
+    } _: { served in
       try await ChromeDriver.run { driver in
         let browser = try await Browser(driver)
         try await browser.open(served.url + "/activity")

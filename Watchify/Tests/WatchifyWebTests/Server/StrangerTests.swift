@@ -50,6 +50,21 @@ import WatchifyTestSupport
       withExtendedLifetime(silent) {}
     }
   }
+
+  /// Streams and slow requests of one address, which behind a proxy is that of everybody.
+  @Test(.timeLimit(.minutes(2))) func openStreamsAndSlowRequestsDoNotStopOthers() async throws {
+    try await ServedBench.use { served in
+      let port = try port(served)
+      let streams = try (0..<700).map { _ in try SilentClient(port) }
+      for client in streams { client.request("GET /live HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n\r\n") }
+      #expect(try await ask(port, "/activity").status == 200)
+      let slow = try (0..<1_000).map { _ in try SilentClient(port) }
+      for client in slow { client.request("GET / HTTP/1.1\r\nX: ") }
+      #expect(try await ask(port, "/activity").status == 200)
+      #expect(served.server.livePageCount <= LiveFeed.mostOfOnePeer)
+      withExtendedLifetime((streams, slow)) {}
+    }
+  }
 }
 
 extension StrangerTests {

@@ -44,7 +44,7 @@ import WatchifyTestSupport
       let action = try #require(addresses("action", in: page.text).first)
       #expect(action == folder + "login")
       let csrf = try #require(page.text.firstMatch(of: /name="csrf" value="([0-9a-f]+)"/)).1
-      let answer = try await post(action, [("csrf", String(csrf)), ("token", ProxyTests.token)])
+      let answer = try await post(action, [("csrf", String(csrf)), ("token", ReverseProxyTests.token)])
       #expect(answer.status == 303 && answer.header("Location") == folder, "\(answer.text)")
       let field = try #require(answer.header("Set-Cookie"))
       #expect(field.contains("; Path=\(folder);") && !field.contains("Secure") && !field.contains("__"), "\(field)")
@@ -131,7 +131,7 @@ import WatchifyTestSupport
 }
 
 /// The page as a proxy that is not part of Debian asks for it, by the fields that Traefik 2 and 3 send.
-extension ProxyTests {
+extension ReverseProxyTests {
   private static let address = PublicAddress("https://nas.example/watch/")
 
   /// Sends a request as Traefik does for a client, with or without the middleware that removes the folder.

@@ -57,6 +57,15 @@ import WatchifyKit
     #expect(chart.line.contains { !$0.isAvailable })
   }
 
+  @Test("Nothing is drawn after now", arguments: [0.0, 60, 7_000])
+  func end(_ age: Double) throws {
+    let now = start.addingTimeInterval(age)
+    let chart = try #require(PriceChart(variant([(0, 10, nil, false)]), currency: "USD", until: now))
+    #expect(chart.end == now && chart.soldOut == [0...100] && chart.line.map(\.x2) == [100])
+    let labels = chart.dateTicks(moments).map(\.text)
+    #expect(labels.last == moments.time(now) && Set(labels).count == labels.count, "\(labels)")
+  }
+
   @Test("A crossed-out price is drawn where it is above the price")
   func compareAt() throws {
     let chart = try chart([(0, 50, nil, true), (40, 30, 50, true), (60, 30, 30, true), (80, 30, 20, true)])

@@ -60,8 +60,7 @@ struct PriceChart: Sendable {
     guard let first = points.first, let last = points.last else { return nil }
     self.currency = currency
     start = first.date
-    // A chart of an instant has a width as well.
-    end = max(until, last.date, first.date.addingTimeInterval(3_600))
+    end = max(until, last.date)
     self.points = Self.thinned(points, from: start, to: end)
     let values = points.flatMap { [$0.price, $0.compareAt ?? $0.price] }
     low = values.min() ?? 0
@@ -93,7 +92,8 @@ struct PriceChart: Sendable {
 
   /// Returns the horizontal position of a date, in percent.
   func x(_ date: Date) -> Double {
-    let part = date.timeIntervalSince(start) / end.timeIntervalSince(start)
+    // A chart of an instant has a width as well.
+    let part = date.timeIntervalSince(start) / max(end.timeIntervalSince(start), 1)
     return min(max(part, 0), 1) * 100
   }
 
@@ -196,8 +196,7 @@ struct PriceChart: Sendable {
       guard position > 10, position < 88, label(date) != ticks.last?.text else { continue }
       ticks.append(Tick(position: position, text: label(date), isEssential: part == 3))
     }
-    ticks.append(Tick(position: 100, text: label(end)))
-    return ticks.count == 2 && ticks[0].text == ticks[1].text ? [ticks[1]] : ticks
+    return ticks.filter { $0.text != label(end) } + [Tick(position: 100, text: label(end))]
   }
 
   /// The chart in one sentence.

@@ -38,7 +38,11 @@ public struct WatchifySetting: Sendable {
     case number(ClosedRange<Int>, unit: String)
     /// One of several texts.
     case choice([String])
-    /// A text such as "22:00-07:30".
+    /// Any of several texts with commas between them, or "none".
+    case list([String])
+    /// Two times such as "22:00-07:30", or "off".
+    case hours
+    /// Any text.
     case text
   }
 
@@ -56,6 +60,8 @@ public struct WatchifySetting: Sendable {
   public let usual: String
   /// Returns the current value. Throws `StorageError`.
   public let read: @Sendable (StorageRouter) async throws -> Shown
+  /// Returns whether a text is an allowed value.
+  public let accepts: @Sendable (String) -> Bool
   /// Stores a value given as text; returns `false`, and stores nothing, if the text is not an allowed value. Throws
   /// `StorageError`.
   public let write: @Sendable (StorageRouter, String) async throws -> Bool
@@ -66,6 +72,7 @@ public struct WatchifySetting: Sendable {
     _ key: SettingKey<Stored>, _ form: Form, _ allowed: String, text: @escaping @Sendable (Stored) -> String,
     value: (@Sendable (Stored) -> Value)? = nil, parse: @escaping @Sendable (String) -> Stored?
   ) {
+    accepts = { parse($0) != nil }
     name = key.name
     about = key.description
     group = key.owner
@@ -119,7 +126,8 @@ public struct WatchifySetting: Sendable {
   }
 
   private static let channels = WatchifySetting(
-    StorageKeys.notificationChannels, .text, "desktop, terminal, both with a comma between them, or none",
+    StorageKeys.notificationChannels, .list(["desktop", "terminal"]),
+    "desktop, terminal, both with a comma between them, or none",
     text: { $0.isEmpty ? "none" : $0.joined(separator: ",") }, value: { .list($0) },
     parse: { word in
       if word == "none" { return [] }
@@ -148,7 +156,7 @@ public struct WatchifySetting: Sendable {
   ) { ProductPictures(rawValue: $0) }
 
   private static let quietHours = WatchifySetting(
-    StorageKeys.quietHours, .text, "hours such as 22:00-07:30, or off", text: \.description
+    StorageKeys.quietHours, .hours, "hours such as 22:00-07:30, or off", text: \.description
   ) { QuietHours($0) }
 
   /// All settings, in display order.

@@ -4,7 +4,7 @@ struct Attribute: Sendable {
   /// The names of attributes.
   enum Name: String, Sendable {
     case action, autocapitalize, autocomplete, autofocus, charset, checked, `class`, colspan, content, crossorigin, cx
-    case cy, d, datetime, fill, decoding, `defer`, dir, disabled, `for`, height, href, id, inputmode, lang, list,
+    case cy, d, datetime, fill, decoding, `defer`, dir, disabled, `for`, form, height, href, id, inputmode, lang, list,
       loading, max
     case maxlength, method, min, name, open, pattern, patternUnits, placeholder, r, rel, required, role, scope, selected
     case spellcheck, src, step, tabindex, target, type, value, viewBox, width, x, x1, x2, xmlns, y, y1, y2, alt, media

@@ -2,92 +2,164 @@ import CofferHTTP
 import Foundation
 import WatchifyKit
 
-/// The page of the settings: the same table as `watchify settings`.
+/// The page of the settings: the same table as `watchify settings`, with one form for each group.
 enum SettingsPage {
+  /// A setting with the value that a form has for it, as text.
+  typealias Entry = (setting: WatchifySetting, text: String)
+
+  /// Returns the page.
+  /// - Parameter entered: the entries of a form that was not saved, because one of them is no allowed value.
   static func page(
-    _ context: PageContext, _ container: ModelContainer, rejected: (name: String, value: String)? = nil
+    _ context: PageContext, _ container: ModelContainer, entered: [Entry] = []
   ) async throws -> HTTPResponse {
     var shown: [(setting: WatchifySetting, now: WatchifySetting.Shown)] = []
     for setting in WatchifySetting.all { shown.append((setting, try await setting.read(container.settings))) }
     var groups: [String] = []
     for setting in WatchifySetting.all where !groups.contains(setting.group) { groups.append(setting.group) }
     let done = context.request.queryValue("done")
-    return Frame.page("Settings", .settings, context, status: rejected == nil ? 200 : 422) {
+    return Frame.page("Settings", .settings, context, status: entered.isEmpty ? 200 : 422) {
       tag(.div, .class("head")) { tag(.h1) { "Settings" } }
+      // The buttons that reset a setting belong to this form, because forms cannot be nested.
+      context.form(Link(["settings"]), id: "reset") { HTML() }
       for group in groups {
-        tag(.section, .class("settings"), .set(.ariaLabelledBy, "group-\(group)")) {
-          tag(.h2, .id("group-\(group)")) { group }
-          for item in shown where item.setting.group == group {
-            row(
-              item.setting, item.now, rejected: rejected?.name == item.setting.name ? rejected?.value : nil,
-              isSaved: done == item.setting.name, context)
+        tag(.section, .class("settings"), .set(.ariaLabelledBy, anchor(group))) {
+          tag(.h2, .id(anchor(group))) { group }
+          if done == group { tag(.p, .class("done"), .set(.role, "status")) { "Saved." } }
+          context.form(Link(["settings"])) {
+            for item in shown where item.setting.group == group {
+              row(item.setting, item.now, entered: entered.first { $0.setting.name == item.setting.name }?.text)
+            }
+            tag(.p, .class("save")) {
+              tag(.button, .set(.type, "submit")) {
+                "Save"
+                NewsText.hidden(" \(group)")
+              }
+            }
           }
         }
       }
     }
   }
 
-  private static func row(
-    _ setting: WatchifySetting, _ now: WatchifySetting.Shown, rejected: String?, isSaved: Bool, _ context: PageContext
-  ) -> HTML {
-    tag(.div, .class("setting"), .id(setting.name)) {
+  static func anchor(_ group: String) -> String { "group-\(group)" }
+
+  /// Returns a value without the commas between thousands, as fields for numbers require it.
+  static func plain(_ value: String) -> String { value.replacing(",", with: "") }
+
+  /// Returns the settings that a form contains.
+  static func entries(_ form: [(name: String, value: String)]) -> [Entry] {
+    WatchifySetting.all.compactMap { setting in
+      let values = form.filter { $0.name == setting.name }.map { $0.value.trimmingCharacters(in: .whitespaces) }
+      guard let last = values.last else { return nil }
+      switch setting.form {
+      case .hours:
+        let times = values.filter { !$0.isEmpty }
+        return (setting, times.isEmpty ? "off" : times.joined(separator: "-"))
+      case .list:
+        let chosen = values.filter { $0 != "none" }
+        return (setting, chosen.isEmpty ? "none" : chosen.joined(separator: ","))
+      case .text: return (setting, last.isEmpty ? setting.usual : last)
+      // A box that is not checked sends nothing, so a hidden field before it has the value for that.
+      case .flag, .number, .choice: return (setting, last)
+      }
+    }
+  }
+
+  private static func row(_ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: String?) -> HTML {
+    let isRejected = entered.map { !setting.accepts($0) } ?? false
+    return tag(.div, .class("setting"), .id(setting.name)) {
       tag(.div, .class("about")) {
-        tag(.label, .set(.for, "value-\(setting.name)")) { setting.about }
+        switch setting.form {
+        case .hours, .list: tag(.span, .id("label-\(setting.name)")) { setting.about }
+        default: tag(.label, .set(.for, "value-\(setting.name)")) { setting.about }
+        }
         tag(.small) {
           tag(.code) { setting.name }
+          if case .choice = setting.form { " · \(setting.allowed)" }
           if !now.isDefault { " · the default is \(setting.usual)" }
         }
-        if let rejected {
+        if isRejected {
           tag(.p, .class("alert"), .set(.role, "alert"), .id("error-\(setting.name)")) {
-            "“\(ShopMarkup.plain(rejected, limit: 60))” was not saved: it takes \(setting.allowed)."
+            "“\(ShopMarkup.plain(entered ?? "", limit: 60))” is no value for this. Nothing was saved: it takes "
+            "\(setting.allowed)."
           }
         }
-        if isSaved { tag(.p, .class("done"), .set(.role, "status")) { "Saved." } }
       }
       tag(.div, .class("actions")) {
-        context.form(Link(["settings"]), "inline") {
-          hiddenField("key", setting.name)
-          control(setting, rejected ?? now.text, isRejected: rejected != nil)
-          tag(.button, .set(.type, "submit"), .class("quiet")) {
-            "Save"
+        control(setting, entered ?? now.text, isRejected ? "error-\(setting.name)" : nil)
+        if !now.isDefault {
+          tag(
+            .button, .set(.type, "submit"), .class("quiet small"), .set(.form, "reset"), .set(.name, "reset"),
+            .set(.value, setting.name)
+          ) {
+            "Reset"
             NewsText.hidden(" \(setting.name)")
           }
         }
-        if !now.isDefault {
-          context.button("Reset", Link(["settings"]), [("key", setting.name), ("reset", "1")])
-        }
       }
     }
   }
 
-  private static func control(_ setting: WatchifySetting, _ value: String, isRejected: Bool) -> HTML {
-    let id = Attribute.id("value-\(setting.name)")
-    let error = Attribute.set(.ariaDescribedBy, isRejected ? "error-\(setting.name)" : nil)
+  private static func control(_ setting: WatchifySetting, _ value: String, _ error: String?) -> HTML {
+    let (id, name) = (Attribute.id("value-\(setting.name)"), Attribute.set(.name, setting.name))
+    let described = Attribute.set(.ariaDescribedBy, error)
     switch setting.form {
-    case .flag: return select(["true", "false"], value, id, error) { $0 == "true" ? "yes" : "no" }
-    case .choice(let choices): return select(choices, value, id, error) { $0 }
+    case .flag:
+      return pieces {
+        hiddenField(setting.name, "false")
+        tag(
+          .input, id, described, .set(.type, "checkbox"), name, .set(.value, "true"),
+          .flag(.checked, if: value == "true"))
+      }
+    case .choice(let choices):
+      return tag(.select, id, described, name) {
+        for choice in choices {
+          tag(.option, .set(.value, choice), .flag(.selected, if: choice == value)) { choice }
+        }
+      }
     case .number(let range, let unit):
       return pieces {
         tag(
-          .input, id, error, .set(.name, "value"), .set(.value, value), .set(.inputmode, "numeric"),
-          .set(.class, "number"), .set(.autocomplete, "off"), .set(.maxlength, "12"),
-          .set(.ariaLabel, "\(setting.about) \(range.lowerBound) to \(range.upperBound)"))
+          .input, id, described, name, .set(.type, "number"), .set(.value, plain(value)), .set(.class, "number"),
+          .set(.min, String(range.lowerBound)), .set(.max, String(range.upperBound)), .flag(.required),
+          .set(.autocomplete, "off"))
         tag(.span, .class("unit")) { unit }
+      }
+    case .list(let choices):
+      let chosen = value.split(separator: ",").map(String.init)
+      return group(setting, described) {
+        hiddenField(setting.name, "none")
+        for choice in choices {
+          tag(.label, .class("check")) {
+            tag(
+              .input, .set(.type, "checkbox"), name, .set(.value, choice), .flag(.checked, if: chosen.contains(choice)))
+            tag(.span) { choice }
+          }
+        }
+      }
+    case .hours:
+      let times = value == "off" ? [] : value.split(separator: "-", maxSplits: 1).map(String.init)
+      return group(setting, described) {
+        for (index, word) in ["from", "to"].enumerated() {
+          tag(.label, .class("check")) {
+            tag(.span) { word }
+            tag(.input, .set(.type, "time"), name, .set(.value, times.dropFirst(index).first))
+          }
+        }
       }
     case .text:
       return tag(
-        .input, id, error, .set(.name, "value"), .set(.value, value), .set(.autocomplete, "off"),
-        .set(.spellcheck, "false"), .set(.autocapitalize, "none"), .set(.maxlength, "400"))
+        .input, id, described, name, .set(.value, value == setting.usual ? "" : value),
+        .set(.placeholder, setting.usual), .set(.autocomplete, "off"), .set(.spellcheck, "false"),
+        .set(.autocapitalize, "none"), .set(.maxlength, "400"))
     }
   }
 
-  private static func select(
-    _ choices: [String], _ value: String, _ id: Attribute, _ error: Attribute, _ label: (String) -> String
+  private static func group(
+    _ setting: WatchifySetting, _ described: Attribute, @HTMLBuilder _ content: () -> HTML
   ) -> HTML {
-    tag(.select, id, error, .set(.name, "value")) {
-      for choice in choices {
-        tag(.option, .set(.value, choice), .flag(.selected, if: choice == value)) { label(choice) }
-      }
+    tag(.div, described, .class("actions"), .set(.role, "group"), .set(.ariaLabelledBy, "label-\(setting.name)")) {
+      content()
     }
   }
 }

@@ -17,8 +17,10 @@ struct PageContext: Sendable {
   let moments: Moments
 
   /// Returns a form that changes something, with the token that proves that it comes from this site.
-  func form(_ action: Link, _ look: String? = nil, @HTMLBuilder _ content: () throws -> HTML) rethrows -> HTML {
-    try tag(.form, .set(.method, "post"), .action(action), .class(look)) {
+  func form(
+    _ action: Link, _ look: String? = nil, id: String? = nil, @HTMLBuilder _ content: () throws -> HTML
+  ) rethrows -> HTML {
+    try tag(.form, .set(.id, id), .set(.method, "post"), .action(action), .class(look)) {
       if let token = options.formToken(request) { hiddenField("csrf", token) }
       try content()
     }

@@ -205,21 +205,26 @@ extension WatchifySite {
   // MARK: Settings
 
   private func change(_ form: [(name: String, value: String)], _ context: PageContext) async throws -> HTTPResponse {
-    let key = form.first { $0.name == "key" }?.value ?? ""
-    guard let setting = WatchifySetting.named(key) else {
+    let entries = SettingsPage.entries(form)
+    let reset = form.first { $0.name == "reset" }.flatMap { WatchifySetting.named($0.value) }
+    guard let group = reset?.group ?? entries.first?.setting.group else {
       throw SiteProblem(
-        status: 400, title: "There is no such setting",
-        text: "“\(ShopMarkup.plain(key, limit: 40))” is the name of no setting. Nothing was changed.")
+        status: 400, title: "There is no such setting", text: "The form contains no known one. Nothing was changed.")
     }
-    if form.contains(where: { $0.name == "reset" }) {
-      try await setting.reset(container.settings)
+    if let reset {
+      try await reset.reset(container.settings)
     } else {
-      let value = (form.first { $0.name == "value" }?.value ?? "").trimmingCharacters(in: .whitespaces)
-      guard value.utf8.count <= 4_096, try await setting.write(container.settings, value) else {
-        return try await SettingsPage.page(context, container, rejected: (setting.name, value))
+      guard entries.allSatisfy({ $0.text.utf8.count <= 4_096 && $0.setting.accepts($0.text) }) else {
+        return try await SettingsPage.page(context, container, entered: entries)
+      }
+      for (setting, text) in entries {
+        let shown = try await setting.read(container.settings).text
+        // What stays the default is not stored.
+        guard SettingsPage.plain(shown) != SettingsPage.plain(text) else { continue }
+        _ = try await setting.write(container.settings, text)
       }
     }
-    return .redirect(to: Link(["settings"], [("done", setting.name)], at: setting.name).text)
+    return .redirect(to: Link(["settings"], [("done", group)], at: SettingsPage.anchor(group)).text)
   }
 
   private func notify(_ context: PageContext) async throws -> HTTPResponse {

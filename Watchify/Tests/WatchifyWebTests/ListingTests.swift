@@ -1,5 +1,7 @@
 import CofferDatabase
+import CofferHTTP
 import Foundation
+import FoundationXML
 import ReplayShop
 import Testing
 
@@ -31,6 +33,52 @@ import Testing
       for number in 1...3 { try await bench.follow("shop\(number).example", name: "Shop", [.make(1, "Mat")]) }
       let plan = try await plan(ListingQuery(searchText: "rain jacket", sortOrder: sort), bench)
       #expect(plan.contains("VIRTUAL TABLE INDEX") && !plan.contains("SCAN products\n"), "\(plan)")
+    }
+  }
+
+  @Test("Shops are found by words, and ordered as numbers are")
+  func shops() async throws {
+    try await SiteBench.use { bench in
+      for (number, name) in ["Shop 10", "shop 9", "Zoo", "Shop 010a", "Äpfel & Mats"].enumerated() {
+        try await bench.follow("number\(number).example", name: name, [.make(1, "Mat")])
+      }
+      func names(_ query: String) async throws -> [String] {
+        let document = try XMLDocument(xmlString: await bench.get("/shops\(query)").text, options: [])
+        return try document.nodes(forXPath: "//ul[@class='shops']/li//h2").compactMap(\.stringValue)
+      }
+      #expect(try await names("") == ["shop 9", "Shop 10", "Shop 010a", "Zoo", "Äpfel & Mats"])
+      #expect(try await names("?q=shop+10") == ["Shop 10", "Shop 010a"])
+      #expect(try await names("?q=apfel") == ["Äpfel & Mats"])
+      #expect(try await names("?q=number2") == ["Zoo"])
+      #expect(await bench.get("/shops?q=nothing").text.contains("No matching shops"))
+    }
+  }
+
+  @Test("A row of news leads to its shop, and Read returns to its place")
+  func rows() async throws {
+    try await SiteBench.use { bench in
+      for number in 1...2 {
+        let domain = "shop\(number).example"
+        let id = try await bench.follow(domain, name: "Shop \(number)", [.make(1, "Mat"), .make(2, "Bag")])
+        bench.shops.serve(domain, name: "Shop", [.make(1, "Mat", prices: ["5.00"]), .make(2, "Bag", available: false)])
+        try await bench.read(id)
+      }
+      let document = try XMLDocument(xmlString: await bench.get("/activity").text, options: [])
+      let shops = try document.nodes(forXPath: "//ul[@class='news']/li//a[@class='shop']/@href")
+      #expect(shops.count == 4 && shops.allSatisfy { $0.stringValue?.hasPrefix("/shops/") == true })
+      let ids = try document.nodes(forXPath: "//ul[@class='news']/li/@id").compactMap(\.stringValue)
+      let places = try document.nodes(forXPath: "//input[@name='place']/@value").compactMap(\.stringValue)
+      #expect(places == Array(ids.dropFirst()) + [ids[3]])
+      let button = try document.nodes(forXPath: "//main//div[@class='head']//button").first?.stringValue
+      #expect(button == "Mark all 4 pieces of news as read")
+      let news = try await bench.service.events(EventFilter())
+      let event = try #require(news.first)
+      let store = try #require(event.storeId)
+      let form = [("event", event.id.uuidString), ("place", ids[1]), ("page", "2")]
+      #expect(await bench.post("/activity/read", form).header("Location") == "/activity?page=2#\(ids[1])")
+      let back = await bench.post(
+        "/activity/read", [("event", event.id.uuidString), ("shop", ids[0]), ("store", store.uuidString)])
+      #expect(back.header("Location") == "/shops/\(store.uuidString.lowercased())#\(ids[0])")
     }
   }
 

@@ -79,6 +79,21 @@ private let addresses = [
     #expect(ShopMarkup.plain("short") == "short")
   }
 
+  @Test(
+    "A text that shows nothing has a name", arguments: ["", " \u{A0}", "\u{3164}", "\u{2800}", "\u{AD}", "\u{FE0F}"])
+  func blankTexts(_ text: String) {
+    #expect(ShopMarkup.text(text).markup == "<bdi>(blank)</bdi>")
+  }
+
+  @Test("Of many combining marks some are left; letters and emoji stay as they are")
+  func combiningMarks() {
+    let tall = "a" + String(repeating: "\u{301}", count: 300) + "bc"
+    #expect(ShopMarkup.plain(tall).unicodeScalars.count == 7 && ShopMarkup.plain(tall).hasSuffix("bc"))
+    for text in ["Ệ ỗ", "שָׁלוֹם", "ที่นี่", "བསྒྲུབས", "👩‍❤️‍💋‍👨"] {
+      #expect(ShopMarkup.plain(text) == text)
+    }
+  }
+
   @Test(arguments: [(0.0, "0"), (1.5, "1.5"), (0.05, "0.05"), (-2.25, "-2.25"), (33.3333, "33.33"), (.nan, "0")])
   func numbersHaveTwoDecimals(_ value: Double, _ text: String) {
     #expect(Attribute.text(value) == text)

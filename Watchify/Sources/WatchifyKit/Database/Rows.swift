@@ -41,8 +41,30 @@ extension Date {
 }
 
 extension String {
+  /// The text for ordering names: in lower case, with each number after all that have fewer digits.
+  var sortKey: String {
+    var key = String.UnicodeScalarView()
+    var digits: [Unicode.Scalar] = []
+    for scalar in lowercased().unicodeScalars {
+      if ("0"..."9").contains(scalar) {
+        if digits != ["0"] { digits.append(scalar) } else { digits = [scalar] }
+        continue
+      }
+      key += Self.sortKey(digits)
+      digits = []
+      key.append(scalar)
+    }
+    return String(key + Self.sortKey(digits))
+  }
+
+  /// Returns the digits of a number after their count, as a character before all letters.
+  private static func sortKey(_ digits: [Unicode.Scalar]) -> String.UnicodeScalarView {
+    guard !digits.isEmpty else { return String.UnicodeScalarView() }
+    return String.UnicodeScalarView([Unicode.Scalar(UInt8(0x30 + Swift.min(digits.count, 40)))] + digits)
+  }
+
   /// The text for searching titles: without differences of case, accents and width.
-  var foldedForSearch: String {
+  package var foldedForSearch: String {
     folding(options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive], locale: nil)
   }
 }

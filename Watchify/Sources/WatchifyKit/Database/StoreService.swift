@@ -220,18 +220,18 @@ public actor StoreService: ModelActor {
     }
   }
 
-  /// Returns the followed stores, ordered by name.
+  /// Returns the followed stores, ordered by name; "Shop 9" comes before "Shop 10".
   /// - Throws: `StorageError`.
   public func stores() async throws -> [StoreDTO] {
     let syncing = syncing
-    return try await database.read { transaction in
+    let stores = try await database.read { transaction in
       try transaction.query(
         """
         SELECT id, name, domain, added_at, last_fetched_at, last_attempt_at, country, currency, last_error, is_closed,
           (SELECT count(*) FROM products WHERE store = no AND is_removed = 0), no,
           nameless + (SELECT count(*) FROM unreadable WHERE store = no AND variant IN (0, -2)),
           (SELECT count(*) FROM unreadable WHERE store = no AND variant NOT IN (0, -2))
-        FROM stores ORDER BY name COLLATE NOCASE, no
+        FROM stores ORDER BY no
         """, []
       ) { row in
         let id = UUID(uuidString: row.text(0)) ?? UUID()
@@ -244,6 +244,7 @@ public actor StoreService: ModelActor {
           isClosed: row.flag(9), unreadableProducts: Int(row.integer(12)), unreadableVariants: Int(row.integer(13)))
       }
     }
+    return stores.map { (key: $0.name.sortKey, store: $0) }.sorted { $0.key < $1.key }.map(\.store)
   }
 
   /// The pictures of a store. Only the newest products are looked at, in the order of an index: every page lists the

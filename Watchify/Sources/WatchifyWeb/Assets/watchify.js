@@ -4,22 +4,48 @@ const root = document.documentElement;
 root.classList.add("scripted");
 const svgNames = "http://www.w3.org/2000/svg";
 
-// Filters
-for (const form of document.querySelectorAll("form[data-auto]")) {
-  form.addEventListener("change", (event) => {
-    if (event.target.type !== "search") form.requestSubmit();
-  });
-  form.addEventListener("submit", () => {
-    // Addresses name only what differs from the usual.
-    for (const field of form.elements) {
-      if (field.name && (field.value === "" || (field.name === "stock" && field.value === "all") ||
-        (field.name === "sort" && field.value === "name"))) field.disabled = true;
-    }
-  });
-}
+const main = document.querySelector("main");
+const parse = (text) => new DOMParser().parseFromString(text, "text/html");
+
+// Filters apply at once, and a list follows while somebody types. Addresses name only what differs from the usual.
+const isUsual = (name, value) => value === "" || (name === "stock" && value === "all") ||
+  (name === "sort" && value === "name");
+const filters = (event) => event.target.closest("form[data-auto]");
+addEventListener("change", (event) => {
+  if (event.target.type !== "search") filters(event)?.requestSubmit();
+});
+addEventListener("submit", (event) => {
+  for (const field of filters(event)?.elements ?? []) {
+    if (field.name && isUsual(field.name, field.value)) field.disabled = true;
+  }
+});
 addEventListener("pageshow", () => {
   for (const field of document.querySelectorAll("form[data-auto] :disabled")) field.disabled = false;
 });
+let typing;
+let searches = 0;
+addEventListener("input", (event) => {
+  if (event.target.type !== "search") return;
+  clearTimeout(typing);
+  typing = setTimeout(search, 150, filters(event));
+});
+async function search(form) {
+  const query = new URLSearchParams([...new FormData(form)].filter((item) => !isUsual(...item)));
+  const address = form.action + (`${query}` ? `?${query}` : "");
+  const turn = ++searches;
+  const answer = await fetch(address, { headers: { Accept: "text/html" } }).catch(() => null);
+  const page = answer?.ok && parse(await answer.text());
+  let node = page && page.querySelector("form[data-auto]");
+  if (!node || turn !== searches || !form.isConnected) return;
+  history.replaceState(null, "", address);
+  document.title = page.title;
+  main.querySelector(".count").textContent = page.querySelector(".count").textContent;
+  // The form stays, with its focus; what is below it is replaced.
+  const list = [];
+  while ((node = node.nextSibling)) list.push(node);
+  while (form.nextSibling) form.nextSibling.remove();
+  form.after(...list);
+}
 
 // "/" leads to the search
 addEventListener("keydown", (event) => {
@@ -130,10 +156,54 @@ function follow(changed) {
   update();
 }
 
+// Replaces the content by that of a newer version of the page. Returns whether it is one.
+function take(text) {
+  const page = parse(text);
+  const fresh = page.querySelector("main");
+  if (!fresh || fresh.dataset.live !== main.dataset.live) return false;
+  const known = new Set([...main.querySelectorAll("li[id]")].map((row) => row.id));
+  const open = new Set([...main.querySelectorAll("details[open] [id]")].map((part) => part.id));
+  const focused = document.activeElement;
+  const row = focused?.closest("li[id]")?.id;
+  for (const row of fresh.querySelectorAll(".news > li[id]")) {
+    if (known.size && !known.has(row.id)) row.classList.add("fresh");
+  }
+  main.replaceChildren(...fresh.childNodes);
+  for (const id of open) {
+    const details = document.getElementById(id)?.closest("details");
+    if (details) details.open = true;
+  }
+  if (row) focus(document.getElementById(row), focused.localName);
+  document.title = page.title;
+  for (const part of [".top nav", "#state"]) {
+    const [old, now] = [document.querySelector(part), page.querySelector(part)];
+    if (old && now) old.replaceChildren(...now.childNodes);
+  }
+  main.querySelectorAll(".chart").forEach(chart);
+  return true;
+}
+function focus(row, kind) {
+  (row?.querySelector(kind) ?? row?.querySelector("a"))?.focus();
+}
+
+// "Read" marks a row on the page as it is. The focus stays at its place in the list.
+addEventListener("submit", async (event) => {
+  const form = event.target;
+  const row = form.closest(".news > li");
+  if (!row) return;
+  event.preventDefault();
+  const place = [...main.querySelectorAll(".news > li")].indexOf(row);
+  const body = new URLSearchParams(new FormData(form));
+  const answer = await fetch(form.action, { method: "POST", body }).catch(() => null);
+  if (!answer?.ok || !take(await answer.text())) return form.submit();
+  const rows = main.querySelectorAll(".news > li");
+  if (rows.length) focus(rows[Math.min(place, rows.length - 1)], "button");
+  else main.focus();
+});
+
 // Live rows: at news, the page is read again and its content replaced, unless somebody is typing in it.
 function live() {
-  const main = document.querySelector("main[data-live]");
-  if (!main) return;
+  if (!main?.dataset.live) return;
   let isStale = false;
   let isLoading = false;
 
@@ -155,29 +225,6 @@ function live() {
     isLoading = false;
     // More news may have arrived meanwhile.
     if (isStale) setTimeout(refresh, pause);
-  }
-  function take(text) {
-    const page = new DOMParser().parseFromString(text, "text/html");
-    const fresh = page.querySelector("main[data-live]");
-    if (!fresh) return;
-    const known = new Set([...main.querySelectorAll("li[id]")].map((row) => row.id));
-    const open = new Set([...main.querySelectorAll("details[open] [id]")].map((part) => part.id));
-    const focused = document.activeElement?.closest("li[id]")?.id;
-    for (const row of fresh.querySelectorAll(".news > li[id]")) {
-      if (known.size && !known.has(row.id)) row.classList.add("fresh");
-    }
-    main.replaceChildren(...fresh.childNodes);
-    for (const id of open) {
-      const details = document.getElementById(id)?.closest("details");
-      if (details) details.open = true;
-    }
-    if (focused) document.getElementById(focused)?.querySelector("a, button")?.focus();
-    document.title = page.title;
-    for (const part of [".top nav", "#state"]) {
-      const [old, now] = [document.querySelector(part), page.querySelector(part)];
-      if (old && now) old.replaceChildren(...now.childNodes);
-    }
-    main.querySelectorAll(".chart").forEach(chart);
   }
   follow(refresh);
   addEventListener("visibilitychange", () => { if (isStale) refresh(); });

@@ -24,7 +24,8 @@ enum ActivityPage {
             hiddenField("all", "1")
             hiddenField("until", String(Int64((newest.occurredAt.timeIntervalSince1970 * 1_000).rounded(.up))))
             tag(.button, .set(.type, "submit"), .class("quiet")) {
-              query.isFiltered ? "Mark these \(grouped(unread)) as read" : "Mark all \(grouped(unread)) as read"
+              let news = counted(unread, "piece of news", plural: "pieces of news")
+              query.isFiltered ? "Mark the \(news) of this selection as read" : "Mark all \(news) as read"
             }
           }
         }
@@ -167,15 +168,21 @@ enum ActivityPage {
     _ groups: [ActivityGroup], _ query: ActivityQuery, _ context: PageContext, namesDays: Bool
   ) -> HTML {
     tag(.ul, .class("news")) {
-      for group in groups { row(group, query, context, namesDays: namesDays) }
+      for (index, group) in groups.enumerated() {
+        let next = groups.dropFirst(index + 1).first ?? group
+        row(group, query, context, namesDays: namesDays, place: next.anchor)
+      }
     }
   }
 
   /// Returns a row of news.
-  static func row(_ group: ActivityGroup, _ query: ActivityQuery, _ context: PageContext, namesDays: Bool) -> HTML {
+  /// - Parameter place: the row to which *Read* returns; `nil` for the same one on the page of its shop.
+  static func row(
+    _ group: ActivityGroup, _ query: ActivityQuery, _ context: PageContext, namesDays: Bool, place: String? = nil
+  ) -> HTML {
     guard let event = group.events.first else { return HTML() }
     let store = context.stores.first { $0.id == event.storeId }
-    return tag(.li, .class(group.isUnread ? "unread" : nil), .id("e\(event.id.uuidString.prefix(8).lowercased())")) {
+    return tag(.li, .class(group.isUnread ? "unread" : nil), .id(group.anchor)) {
       tag(.span, .class("when")) {
         if group.isUnread { NewsText.hidden("Unread. ") }
         context.moments.element(
@@ -185,16 +192,16 @@ enum ActivityPage {
         tag(.p, .class("subject")) {
           if let store, let product = event.productShopifyId {
             tag(.a, .href(store.link(product: product, variant: variant(of: group)))) {
-              ShopMarkup.text(event.productTitle)
+              ShopMarkup.text(event.productTitle, limit: 120)
             }
           } else if let store {
-            tag(.a, .href(store.link)) { ShopMarkup.text(store.name) }
+            tag(.a, .href(store.link)) { ShopMarkup.text(store.name, limit: 120) }
           } else {
-            ShopMarkup.text(event.productTitle)
+            ShopMarkup.text(event.productTitle, limit: 120)
           }
           if let store, query.store == nil, context.stores.count > 1, event.productShopifyId != nil {
             " "
-            tag(.span, .class("shop")) { ShopMarkup.text(store.name, limit: 40) }
+            tag(.a, .class("shop"), .href(store.link)) { ShopMarkup.text(store.name, limit: 40) }
           }
         }
         tag(.p, .class("changes")) { NewsText.changes(group) }
@@ -202,6 +209,7 @@ enum ActivityPage {
       if group.isUnread {
         context.form(Link(["activity", "read"]), "inline") {
           for item in query.items { hiddenField(item.name, item.value) }
+          hiddenField(place == nil ? "shop" : "place", place ?? group.anchor)
           hiddenField("event", group.events.map { $0.id.uuidString }.joined(separator: ","))
           tag(.button, .set(.type, "submit"), .class("quiet")) {
             "Read"
@@ -236,4 +244,6 @@ enum ActivityPage {
 extension ActivityGroup {
   /// Whether an event of the row is unread.
   var isUnread: Bool { events.contains { !$0.isRead } }
+  /// The name of the row on its page.
+  var anchor: String { "e\(events.first?.id.uuidString.prefix(8).lowercased() ?? "")" }
 }

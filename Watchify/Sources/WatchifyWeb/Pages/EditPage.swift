@@ -12,7 +12,7 @@ enum EditPage {
     let headers = try await service.headers(storeId: store.id)
     return Frame.page("Edit \(store.name)", .shops, context, status: error == nil ? 200 : 422) {
       tag(.div, .class("narrow")) {
-        tag(.p, .class("eyebrow")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name) } }
+        tag(.p, .class("eyebrow")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name, limit: 80) } }
         tag(.h1) { "Edit" }
         if let error { tag(.p, .class("alert"), .set(.role, "alert")) { error } }
         context.form(Link(store.path + ["edit"]), "stack") {
@@ -52,20 +52,22 @@ enum EditPage {
     let news = counted(extent.events, "reported change")
     return Frame.page("Remove \(store.name)", .shops, context, status: isMistyped ? 422 : 200) {
       tag(.div, .class("narrow")) {
-        tag(.p, .class("eyebrow")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name) } }
+        tag(.p, .class("eyebrow")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name, limit: 80) } }
         tag(.h1) { "Remove this shop?" }
         tag(.p, .class("lead")) {
           "This deletes \(counted(extent.products, "product")) with \(counted(extent.snapshots, "price point")) since "
           "\(context.moments.shortDay(store.addedAt)), and \(news). It cannot be undone."
         }
         if isMistyped {
-          tag(.p, .class("alert"), .set(.role, "alert")) { "That is not its name. Nothing was removed." }
+          tag(.p, .class("alert"), .set(.role, "alert")) {
+            "That is neither its address nor its name. Nothing was removed."
+          }
         }
         context.form(Link(store.path + ["remove"]), "stack") {
           tag(.label, .class("field")) {
             tag(.span, .class("label")) {
-              "To confirm, enter its name: "
-              ShopMarkup.text(store.name)
+              "To confirm, enter its address, \(store.domain), or its name: "
+              ShopMarkup.text(store.name, limit: 80)
             }
             tag(
               .input, .set(.type, "text"), .set(.name, "name"), .flag(.required), .set(.autocomplete, "off"),

@@ -59,7 +59,7 @@ enum HealthPage {
           tag(.li, .class(store.lastSyncFailure == nil ? "ok" : "bad")) {
             tag(.div, .class("what")) {
               tag(.p, .class("subject")) {
-                tag(.a, .href(store.link)) { ShopMarkup.text(store.name) }
+                tag(.a, .href(store.link)) { ShopMarkup.text(store.name, limit: 120) }
                 NewsText.hidden(store.lastSyncFailure == nil ? ": works." : ": needs a look.")
               }
               if let error = store.lastSyncFailure {

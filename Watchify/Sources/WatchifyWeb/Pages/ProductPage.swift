@@ -60,6 +60,12 @@ enum ProductPage {
           }
         }
         tag(.h1) { ShopMarkup.text(detail.product.title) }
+        if !detail.product.title.unicodeScalars.dropFirst(ShopMarkup.longestText).isEmpty {
+          tag(.details) {
+            tag(.summary) { "The whole title" }
+            tag(.p) { ShopMarkup.text(detail.product.title, limit: 4_000) }
+          }
+        }
         tag(.p, .class("lead")) {
           price(detail)
           if detail.isRemoved { tag(.strong, .class("alert")) { " · no longer sold" } }

@@ -43,14 +43,7 @@ enum ProductsPage {
       .form, .class("filters"), .set(.method, "get"), .action(Link(["products"])), .set(.role, "search"),
       .set(.dataAuto, "1")
     ) {
-      tag(.label, .class("field search")) {
-        tag(.span, .class("label")) { "Search titles" }
-        tag(
-          .input, .set(.type, "search"), .set(.name, "q"), .set(.value, query.search),
-          .set(.placeholder, "Search titles"),
-          .set(.maxlength, String(ProductListQuery.longestSearch)), .set(.autocomplete, "off"),
-          .set(.spellcheck, "false"))
-      }
+      searchField("Search titles", query.search)
       Frame.storeField(query.store, context)
       Frame.select("Stock", "stock", stock, stocks)
       Frame.select("Order", "sort", sort, sorts)
@@ -58,6 +51,17 @@ enum ProductsPage {
       if query.isFiltered || query.store != nil {
         tag(.a, .class("reset"), .href(Link(["products"]))) { "Show all" }
       }
+    }
+  }
+
+  /// Returns the field `q` of a list's filters. With scripts the list follows while somebody types.
+  static func searchField(_ label: String, _ value: String) -> HTML {
+    tag(.label, .class("field search")) {
+      tag(.span, .class("label")) { label }
+      tag(
+        .input, .set(.type, "search"), .set(.name, "q"), .set(.value, value), .set(.placeholder, label),
+        .set(.maxlength, String(ProductListQuery.longestSearch)), .set(.autocomplete, "off"),
+        .set(.spellcheck, "false"))
     }
   }
 
@@ -84,7 +88,7 @@ enum ProductsPage {
         }
       }
       tag(.div, .class("what")) {
-        tag(.p, .class("subject")) { tag(.a, .href(Link(path))) { ShopMarkup.text(product.title) } }
+        tag(.p, .class("subject")) { tag(.a, .href(Link(path))) { ShopMarkup.text(product.title, limit: 120) } }
         if namesStores { tag(.p, .class("shop")) { ShopMarkup.text(item.storeName, limit: 60) } }
       }
       tag(.div, .class("price")) {

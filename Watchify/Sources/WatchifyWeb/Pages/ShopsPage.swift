@@ -8,25 +8,50 @@ import WatchifyKit
 enum ShopsPage {
   static func page(_ context: PageContext, _ service: StoreService) async throws -> HTTPResponse {
     guard !context.stores.isEmpty else { return AddPage.welcome(context) }
+    let search = String((context.request.queryValue("q") ?? "").prefix(ProductListQuery.longestSearch))
+    let words = search.foldedForSearch.split(whereSeparator: \.isWhitespace)
+    let stores = context.stores.filter { store in
+      let text = "\(store.name) \(store.domain)".foldedForSearch
+      return words.allSatisfy { text.contains($0) }
+    }
     var rows = HTML()
-    for store in context.stores {
+    for store in stores {
       rows.append(row(store, unread: try await service.unreadCount(EventFilter(storeId: store.id)), context))
     }
     let isRemoved = context.request.queryValue("done") == "removed"
     return Frame.page("Shops", .shops, context, isLive: true) {
       tag(.div, .class("head")) {
         tag(.h1) { "Shops" }
+        tag(.p, .class("count"), .set(.role, "status")) {
+          let all = counted(context.stores.count, "shop")
+          stores.count == context.stores.count ? all : "\(grouped(stores.count)) of \(all)"
+        }
         tag(.p) { tag(.a, .class("button"), .href(Link(["shops", "add"]))) { "Add a shop" } }
       }
       if isRemoved { tag(.p, .class("done"), .set(.role, "status")) { "The shop and its data are deleted." } }
-      tag(.ul, .class("shops")) { rows }
+      if context.stores.count > 1 {
+        tag(
+          .form, .class("filters"), .set(.method, "get"), .action(Link(["shops"])), .set(.role, "search"),
+          .set(.dataAuto, "1")
+        ) {
+          ProductsPage.searchField("Search names and addresses", search)
+          tag(.button, .set(.type, "submit"), .class("quiet")) { "Show" }
+        }
+      }
+      if stores.isEmpty {
+        Frame.empty("No matching shops", "Names and addresses must contain every word.") {
+          tag(.p) { tag(.a, .href(Link(["shops"]))) { "Show all shops" } }
+        }
+      } else {
+        tag(.ul, .class("shops")) { rows }
+      }
     }
   }
 
   private static func row(_ store: StoreDTO, unread: Int, _ context: PageContext) -> HTML {
     tag(.li) {
       tag(.div, .class("what")) {
-        tag(.h2, .class("subject")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name) } }
+        tag(.h2, .class("subject")) { tag(.a, .href(store.link)) { ShopMarkup.text(store.name, limit: 120) } }
         tag(.p, .class("shop")) { facts(store, context).joined(separator: " · ") }
         if let error = store.lastSyncFailure {
           tag(.p, .class("alert")) { ShopPage.trouble(error, store, context) }

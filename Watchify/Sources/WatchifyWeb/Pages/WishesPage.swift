@@ -94,7 +94,7 @@ enum WishesPage {
   static func subject(_ wish: WishDTO, _ context: PageContext) -> HTML {
     if let product = wish.scope.productId, let store = context.stores.first(where: { $0.id == wish.scope.storeId }) {
       return pieces {
-        tag(.a, .href(store.link(product: product))) { ShopMarkup.text(wish.productTitle ?? "A product") }
+        tag(.a, .href(store.link(product: product))) { ShopMarkup.text(wish.productTitle ?? "A product", limit: 120) }
         if let variant = wish.variantTitle {
           ", "
           ShopMarkup.text(variant, limit: 60)

@@ -29,10 +29,11 @@ struct RefusalPage: Sendable {
       status: isRetry ? 403 : 401, title: "Watchify",
       text: isRetry ? "This is not the token." : "Enter the token with which Watchify was started.",
       form: """
-        <form method="post" action="\(Link(["login"]).text)">
+        <form class="oneline" method="post" action="\(Link(["login"]).text)">
         <input type="hidden" name="\(SiteGuard.formField)" value="\(token)">
-        <p><label>Token <input type="password" name="token" autocomplete="current-password" required autofocus></label>
-        <button type="submit">Open</button></p></form>
+        <input hidden autocomplete="username" value="watchify"><label class="field"><span class="label">Token</span>
+        <input type="password" name="token" autocomplete="current-password" required autofocus></label>
+        <button type="submit">Open</button></form>
 
         """)
   }
@@ -40,14 +41,20 @@ struct RefusalPage: Sendable {
   var response: HTTPResponse {
     let html = """
       <!doctype html>
-      <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-      <meta name="color-scheme" content="light dark"><title>\(title)</title></head>
-      <body><main><h1>\(title)</h1><p>\(text)</p>
+      <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+      <meta name="color-scheme" content="light dark"><title>\(title)</title>
+      <link rel="stylesheet" href="\(Assets.style.link.text)">
+      <link rel="icon" type="image/svg+xml" href="\(Assets.icon.link.text)"></head>
+      <body><main class="welcome"><h1>\(title)</h1><p class="lead">\(text)</p>
       \(form)</main></body></html>
 
       """
     return [
-      ("Content-Security-Policy", "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"),
+      (
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+          + "frame-ancestors 'none'"
+      ),
       ("X-Frame-Options", "DENY"), ("X-Content-Type-Options", "nosniff"), ("Referrer-Policy", "same-origin"),
       ("Cache-Control", "no-store"),
     ].reduce(HTTPResponse(status, "text/html; charset=utf-8", html)) { $0.with($1.0, $1.1) }

@@ -24,8 +24,24 @@ struct PagesInBrowserTests {
     const ids = [...document.querySelectorAll('[id]')].map(e => e.id);
     if (new Set(ids).size !== ids.length) found.push('an id stands twice');
     if (document.querySelector('[style], style, script:not([src])')) found.push('inline style or script');
+    for (const target of document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')) {
+      if (target.matches('.skip') || !target.checkVisibility()) continue;
+      if ([...target.parentNode.childNodes].some(n => n.nodeType === 3 && n.data.trim().length > 3)) continue;
+      const box = target.getBoundingClientRect();
+      if (box.height < 23.9 || box.width < 23.9)
+        found.push(`small: ${target.outerHTML.slice(0, 80)} ${box.width} x ${box.height}`);
+    }
+    for (const link of document.querySelectorAll('main a'))
+      if (!link.innerText.trim()) found.push('a link without text: ' + link.href);
+    for (const text of document.querySelectorAll('main bdi')) {
+      const box = text.getBoundingClientRect();
+      if (box.right > innerWidth + 1) found.push('outside of the window: ' + text.innerText.slice(0, 20));
+    }
     return found;
     """
+
+  /// The file `axe.min.js` of axe-core, which the environment may name.
+  private static let axe = ProcessInfo.processInfo.environment["WATCHIFY_AXE"]
 
   @Test(arguments: [true, false])
   func everyPageReadsInEveryForm(runsScripts: Bool) async throws {
@@ -48,6 +64,116 @@ struct PagesInBrowserTests {
         #expect(outside == [], "requests to other hosts")
         let complaints = try await browser.console().filter { !$0.contains("/nowhere") && !$0.contains("/pictures/") }
         #expect(complaints == [], "messages of the console")
+        try await browser.close()
+      }
+    }
+  }
+
+  @Test func hostileTextsBreakNoLayout() async throws {
+    try await ServedBench.use { served in
+      let pages = try await served.followHostileShop()
+      try await ChromeDriver.run { driver in
+        let browser = try await Browser(driver)
+        for width in [360, 768, 1_440] {
+          try await browser.setSize(width, 900)
+          for page in pages {
+            try await browser.open(served.url + page)
+            let found = try await browser.run(Self.check) as? [String]
+            #expect(found == [], "\(page), \(width) px")
+          }
+        }
+        try await browser.close()
+      }
+    }
+  }
+
+  /// Every rule of axe-core, on every page.
+  @Test(.enabled(if: axe != nil, "WATCHIFY_AXE names no axe.min.js of axe-core"))
+  func axeReportsNothing() async throws {
+    let code = try String(contentsOfFile: #require(Self.axe), encoding: .utf8)
+    try await ServedBench.use { served in
+      let pages = served.pages + (try await served.followHostileShop())
+      try await ChromeDriver.run { driver in
+        let browser = try await Browser(driver)
+        for (width, isDark) in [360, 768, 1_440].flatMap({ [($0, false), ($0, true)] }) {
+          try await browser.setSize(width, 900)
+          try await browser.setDark(isDark)
+          for page in pages {
+            try await browser.open(served.url + page)
+            try await browser.run(code)
+            let run = """
+              return axe.run(document, { rules: { 'target-size': { enabled: true } } }).then(result =>
+                result.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | ')));
+              """
+            #expect(try await browser.run(run) as? [String] == [], "\(page), \(width) px, \(isDark)")
+          }
+        }
+        try await browser.close()
+      }
+    }
+  }
+
+  @Test func theLoginHasTheStyleOfThePages() async throws {
+    try await ServedBench.use({ $0.accessToken = "a token of enough length" }) { served in
+      try await ChromeDriver.run { driver in
+        let browser = try await Browser(driver, Browser.Options(isDark: true))
+        try await browser.open(served.url + "/")
+        let script = "return getComputedStyle(document.body).backgroundColor"
+        #expect(try await browser.run(script) as? String == "rgb(22, 22, 20)")
+        let complaints = try await browser.console().filter { !$0.contains("401") }
+        #expect(complaints == [])
+        try await browser.type("a token of enough length", into: "input[name=token]")
+        try await browser.click("button")
+        try await browser.wait(until: "document.querySelector('nav')")
+        try await browser.close()
+      }
+    }
+  }
+
+  @Test func aListFollowsWhileSomebodyTypes() async throws {
+    try await ServedBench.use { served in
+      _ = try await bench(served)
+      try await ChromeDriver.run { driver in
+        let browser = try await Browser(driver)
+        for (page, text) in [("/products", "mat"), ("/shops", "tarn")] {
+          try await browser.open(served.url + page)
+          let count = try await browser.run("return document.querySelector('.count').textContent") as? String ?? ""
+          try await browser.run("window.marker = 1; document.querySelector('input[type=search]').focus()")
+          try await browser.press(text)
+          try await browser.wait(until: "document.querySelector('.count').textContent !== \(quoted(count))")
+          #expect(try await browser.address() == "\(served.url)\(page)?q=\(text)")
+          #expect(try await browser.run("return document.activeElement.value") as? String == text)
+          #expect(try await browser.run("return window.marker") as? Int == 1, "the page was not loaded again")
+        }
+        try await browser.close()
+      }
+    }
+  }
+
+  /// Follows a second shop.
+  private func bench(_ served: ServedBench) async throws -> UUID {
+    try await served.bench.follow("other.example", name: "Other", [.make(1, "Bag")])
+  }
+
+  @Test func theFocusStaysAfterRead() async throws {
+    try await ServedBench.use { served in
+      try await ChromeDriver.run { driver in
+        let browser = try await Browser(driver)
+        try await browser.open(served.url + "/activity")
+        let row = "document.activeElement.closest('li').id"
+        func focus(_ script: String) async throws -> String {
+          try await browser.run("return " + script) as? String ?? ""
+        }
+        let second = try await focus("document.querySelectorAll('.news > li.unread')[1].id")
+        try await browser.run("document.querySelector('.news button').focus()")
+        let first = try await focus(row)
+        try await browser.press("\u{E007}")
+        try await browser.wait(until: "\(row) === \(quoted(second))")
+        #expect(try await focus("document.activeElement.localName") == "button")
+        // The last one leaves no button, and on the page of its shop a row keeps its place.
+        try await browser.press("\u{E007}")
+        try await browser.wait(until: "!document.querySelector('.news button')")
+        #expect(try await focus(row) == first)
         try await browser.close()
       }
     }

@@ -64,25 +64,39 @@ struct PictureTests {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     try await ServedBench.use(options: Self.adapt) { served in
       try await Self.passWeeks(served)
-      let product = "/shops/\(served.store.uuidString.lowercased())/products/\(served.products[0].id)"
+      let shop = "/shops/\(served.store.uuidString.lowercased())"
+      let wish = try await served.bench.service.wishes().first?.id.uuidString ?? ""
       let pages = [
-        ("activity", "/activity"), ("products", "/products"), ("product", product), ("wishes", "/wishes"),
-        ("settings", "/settings"), ("health", "/health"), ("shops", "/shops"),
+        ("activity", "/activity"), ("products", "/products"), ("product", "\(shop)/products/\(served.products[0].id)"),
+        ("wishes", "/wishes"), ("wish", "/wishes/\(wish)"), ("settings", "/settings"), ("health", "/health"),
+        ("shops", "/shops"), ("shop", shop), ("edit", "\(shop)/edit"), ("remove", "\(shop)/remove"),
+        ("add", "/shops/add"), ("nowhere", "/nowhere"),
       ]
-      try await ChromeDriver.run { driver in
-        let browser = try await Browser(driver)
-        for (form, width, isDark) in [("light", 1_280, false), ("dark", 1_280, true), ("phone", 390, false)] {
-          try await browser.setSize(width, 860)
-          try await browser.setDark(isDark)
-          for (name, path) in pages {
-            try await browser.open(served.url + path)
-            let file = folder.appendingPathComponent("page-\(name)-\(form).png")
-            try await browser.picture().write(to: file)
-            #expect(try Data(contentsOf: file).count > 5_000, "\(name), \(form)")
-          }
+      try await take(pages.map { ($0, served.url + $1) }, into: folder)
+      let hostile = try await served.followHostileShop().enumerated().map { ("hostile-\($0)", served.url + $1) }
+      try await take(hostile, into: folder, whole: true)
+    }
+    try await ServedBench.use({ $0.accessToken = "a token of enough length" }) {
+      try await take([("login", $0.url + "/")], into: folder)
+    }
+  }
+
+  /// Takes pictures of pages in all forms.
+  /// - Parameter whole: whether they show more than fits into the window.
+  private func take(_ pages: [(String, String)], into folder: URL, whole: Bool = false) async throws {
+    try await ChromeDriver.run { driver in
+      let browser = try await Browser(driver)
+      for (form, width, isDark) in [("light", 1_280, false), ("dark", 1_280, true), ("phone", 390, false)] {
+        try await browser.setSize(width, 860)
+        try await browser.setDark(isDark)
+        for (name, address) in pages {
+          try await browser.open(address)
+          let file = folder.appendingPathComponent("page-\(name)-\(form).png")
+          try await browser.picture(whole: whole).write(to: file)
+          #expect(try Data(contentsOf: file).count > 5_000, "\(name), \(form)")
         }
-        try await browser.close()
       }
+      try await browser.close()
     }
   }
 }

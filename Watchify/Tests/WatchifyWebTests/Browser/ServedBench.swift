@@ -60,6 +60,50 @@ struct ServedBench: Sendable {
     ]
   }
 
+  /// Texts that a shop may have as titles, and that break layouts.
+  static let hostileTexts = [
+    String(repeating: "W", count: 2_000), "a" + String(repeating: "\u{30F}\u{316}", count: 150) + "z", "",
+    "\u{3164}\u{200B}",
+    String(repeating: "rain jacket ", count: 170), "\u{202E}desrever\u{202C} \u{1B}[2J <b>bold</b>",
+  ]
+
+  /// Follows a shop all of whose texts are hostile, with news and wishes.
+  /// - Returns: The addresses of the pages that show them, without the host.
+  func followHostileShop() async throws -> [String] {
+    let texts = Self.hostileTexts
+    var products = texts.enumerated().map { index, text in
+      ShopifyProduct.make(Int64(index + 1), text, prices: ["20.00", "30.00", "999999999.99"])
+    }
+    for index in products.indices {
+      (products[index].vendor, products[index].productType) = (texts[0], texts[1])
+      for place in products[index].variants.indices {
+        products[index].variants[place].title = texts[(index + place) % texts.count]
+        products[index].variants[place].sku = texts[0]
+      }
+    }
+    let domain = String(repeating: "w", count: 60) + ".example"
+    let id = try await bench.follow(domain, name: texts[0], products)
+    for index in products.indices {
+      products[index].variants[0].price = Price(tenThousandths: 12_3456)
+      products[index].variants[1].available = false
+    }
+    bench.shops.serve(domain, name: texts[0], products)
+    try await bench.read(id)
+    for scope in [
+      WishScope.product(storeId: id, productId: 1), .search(storeId: nil, text: String(repeating: "w", count: 200)),
+    ] {
+      _ = try await bench.service.addWish(scope, .priceAtMost(1), currency: "USD")
+    }
+    bench.shops.fail(domain, .invalidResponse(.refused(reason: texts[0])))
+    bench.pass(hours: 1)
+    _ = try? await bench.service.sync(id)
+    let (shop, wish) = (
+      "/shops/\(id.uuidString.lowercased())", try await bench.service.wishes().first?.id.uuidString ?? ""
+    )
+    return ["/activity", "/shops", "/products", "/wishes", "/wishes/\(wish)", "/health", shop]
+      + ["edit", "remove"].map { "\(shop)/\($0)" } + texts.indices.map { "\(shop)/products/\($0 + 1)" }
+  }
+
   /// Reads the shop once a day for as long as `change` returns `true`, which is given the number of the day.
   func live(_ change: (Int, inout [ShopifyProduct]) -> Bool) async throws {
     var products = products

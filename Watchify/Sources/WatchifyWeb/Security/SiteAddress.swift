@@ -8,6 +8,8 @@ import WatchifyKit
 struct SiteAddress: Sendable {
   /// The names in lower case, without ports; IPv6 addresses in brackets.
   private let names: [String]
+  /// Further names, which clients may also state without a port: a proxy may name its upstream so.
+  private let otherNames: [String]
   /// Whether every numeric address is accepted: the device has several, and no name can be rebound to one.
   private let acceptsNumbers: Bool
   private let port: UInt16
@@ -23,7 +25,8 @@ struct SiteAddress: Sendable {
   init(host: String, port: UInt16, names: [String], isSecure: Bool, publicAddress: PublicAddress? = nil) {
     let isLoopback = Self.isLoopback(host)
     let own = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    self.names = (isLoopback ? ["localhost", "127.0.0.1", "[::1]", own] : []) + names.map { $0.lowercased() }
+    self.names = isLoopback ? ["localhost", "127.0.0.1", "[::1]", own] : []
+    otherNames = names.map { $0.lowercased() }
     acceptsNumbers = !isLoopback
     self.port = port
     scheme = isSecure ? "https" : "http"
@@ -49,9 +52,11 @@ struct SiteAddress: Sendable {
       let colon = field.firstIndex(of: ":") ?? field.endIndex
       (name, rest) = (field[..<colon], field[colon...])
     }
+    let isOther = otherNames.contains(String(name))
+    if isOther, rest.isEmpty { return true }
     let standard: UInt16 = scheme == "https" ? 443 : 80
     guard rest.isEmpty ? port == standard : rest == ":\(port)" else { return false }
-    return names.contains(String(name)) || acceptsNumbers && Self.isNumeric(name)
+    return isOther || names.contains(String(name)) || acceptsNumbers && Self.isNumeric(name)
   }
 
   /// Returns whether a field `Origin` is that of a page of this server: under its public address, or addressed as the

@@ -25,7 +25,8 @@ import Testing
 
   @Test(arguments: [
     ("127.0.0.1:8737", true), ("localhost:8737", true), ("LOCALHOST:8737", true), ("[::1]:8737", true),
-    ("nas.example:8737", true), ("127.0.0.1", false), ("127.0.0.1:80", false), ("evil.example:8737", false),
+    ("nas.example:8737", true), ("nas.example", true), ("nas.example:80", false), ("127.0.0.1", false),
+    ("127.0.0.1:80", false), ("evil.example:8737", false),
     ("evil.example", false), ("", false), ("127.0.0.1.evil.example:8737", false),
     ("127.0.0.1:8737.evil.example", false),
     ("192.168.1.5:8737", false), ("[::1", false), ("[::1]evil:8737", false), ("localhost:8737:8737", false),

@@ -110,7 +110,7 @@ import WatchifyTestSupport
   }
 
   @Test(
-    arguments: ReverseProxy.Kind.allCases.filter { !$0.isMissing },
+    .enabled(if: ReverseProxy.missing == nil, "\(ReverseProxy.missing ?? "")"), arguments: ReverseProxy.Kind.allCases,
     [(folder: "/", isRemoved: false), ("/watch/", false), ("/watch/", true), ("/a/shops/", true)])
   func anEveningBehind(_ kind: ReverseProxy.Kind, _ site: (folder: String, isRemoved: Bool)) async throws {
     let socket = try PassedSocket("127.0.0.1")

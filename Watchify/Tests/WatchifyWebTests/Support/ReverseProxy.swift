@@ -9,7 +9,12 @@ final class ReverseProxy: Sendable {
     case nginx, caddy
 
     fileprivate var program: String { self == .nginx ? "/usr/sbin/nginx" : "/usr/bin/caddy" }
-    var isMissing: Bool { !FileManager.default.isExecutableFile(atPath: program) }
+  }
+
+  /// The reason why tests with proxies cannot run here; `nil` if they can.
+  static var missing: String? {
+    let absent = Kind.allCases.map(\.program).filter { !FileManager.default.isExecutableFile(atPath: $0) }
+    return absent.isEmpty ? nil : "not installed: \(absent.joined(separator: ", "))"
   }
 
   private let directory: TemporaryDirectory

@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  @Test("A row of news leads to its shop, and Read returns to its place")
+  @Test("A row of news leads to its shop, and Read leads to the next one")
   func rows() async throws {
     try await SiteBench.use { bench in
       for number in 1...2 {
@@ -67,14 +67,14 @@ import Testing
       let shops = try document.nodes(forXPath: "//ul[@class='news']/li//a[@class='shop']/@href")
       #expect(shops.count == 4 && shops.allSatisfy { $0.stringValue?.hasPrefix("/shops/") == true })
       let ids = try document.nodes(forXPath: "//ul[@class='news']/li/@id").compactMap(\.stringValue)
-      let places = try document.nodes(forXPath: "//input[@name='place']/@value").compactMap(\.stringValue)
-      #expect(places == Array(ids.dropFirst()) + [ids[3]])
+      let next = try document.nodes(forXPath: "//input[@name='next']/@value").compactMap(\.stringValue)
+      #expect(next == Array(ids.dropFirst()) + [ids[3]])
       let button = try document.nodes(forXPath: "//main//div[@class='head']//button").first?.stringValue
       #expect(button == "Mark all 4 pieces of news as read")
       let news = try await bench.service.events(EventFilter())
       let event = try #require(news.first)
       let store = try #require(event.storeId)
-      let form = [("event", event.id.uuidString), ("place", ids[1]), ("page", "2")]
+      let form = [("event", event.id.uuidString), ("next", ids[1]), ("page", "2")]
       #expect(await bench.post("/activity/read", form).header("Location") == "/activity?page=2#\(ids[1])")
       let back = await bench.post(
         "/activity/read", [("event", event.id.uuidString), ("shop", ids[0]), ("store", store.uuidString)])

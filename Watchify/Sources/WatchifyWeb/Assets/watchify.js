@@ -186,18 +186,18 @@ function focus(row, kind) {
   (row?.querySelector(kind) ?? row?.querySelector("a"))?.focus();
 }
 
-// "Read" marks a row on the page as it is. The focus stays at its place in the list.
+// "Read" marks a row on the page as it is. The focus stays at its position in the list.
 addEventListener("submit", async (event) => {
   const form = event.target;
   const row = form.closest(".news > li");
   if (!row) return;
   event.preventDefault();
-  const place = [...main.querySelectorAll(".news > li")].indexOf(row);
+  const index = [...main.querySelectorAll(".news > li")].indexOf(row);
   const body = new URLSearchParams(new FormData(form));
   const answer = await fetch(form.action, { method: "POST", body }).catch(() => null);
   if (!answer?.ok || !take(await answer.text())) return form.submit();
   const rows = main.querySelectorAll(".news > li");
-  if (rows.length) focus(rows[Math.min(place, rows.length - 1)], "button");
+  if (rows.length) focus(rows[Math.min(index, rows.length - 1)], "button");
   else main.focus();
 });
 
@@ -206,9 +206,10 @@ function live() {
   if (!main?.dataset.live) return;
   let isStale = false;
   let isLoading = false;
+  const isTyping = () => main.querySelector("input:focus, select:focus");
 
   async function refresh() {
-    if (document.visibilityState === "hidden" || isLoading || main.querySelector("input:focus, select:focus")) {
+    if (document.visibilityState === "hidden" || isLoading || isTyping()) {
       isStale = true;
       return;
     }
@@ -217,7 +218,9 @@ function live() {
     let pause = 0;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.ok && answer.url === location.href.replace(/#.*/, "")) take(await answer.text());
+      const text = await answer.text();
+      if (isTyping()) isStale = true;
+      else if (answer.ok && answer.url === location.href.replace(/#.*/, "")) take(text);
     } catch {
       isStale = true;
       pause = 5000;

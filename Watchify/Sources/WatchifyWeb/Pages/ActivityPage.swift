@@ -170,15 +170,15 @@ enum ActivityPage {
     tag(.ul, .class("news")) {
       for (index, group) in groups.enumerated() {
         let next = groups.dropFirst(index + 1).first ?? group
-        row(group, query, context, namesDays: namesDays, place: next.anchor)
+        row(group, query, context, namesDays: namesDays, next: next.anchor)
       }
     }
   }
 
   /// Returns a row of news.
-  /// - Parameter place: the row to which *Read* returns; `nil` for the same one on the page of its shop.
+  /// - Parameter next: the row to which *Read* leads; `nil` for the same one on the page of its shop.
   static func row(
-    _ group: ActivityGroup, _ query: ActivityQuery, _ context: PageContext, namesDays: Bool, place: String? = nil
+    _ group: ActivityGroup, _ query: ActivityQuery, _ context: PageContext, namesDays: Bool, next: String? = nil
   ) -> HTML {
     guard let event = group.events.first else { return HTML() }
     let store = context.stores.first { $0.id == event.storeId }
@@ -209,7 +209,7 @@ enum ActivityPage {
       if group.isUnread {
         context.form(Link(["activity", "read"]), "inline") {
           for item in query.items { hiddenField(item.name, item.value) }
-          hiddenField(place == nil ? "shop" : "place", place ?? group.anchor)
+          hiddenField(next == nil ? "shop" : "next", next ?? group.anchor)
           hiddenField("event", group.events.map { $0.id.uuidString }.joined(separator: ","))
           tag(.button, .set(.type, "submit"), .class("quiet")) {
             "Read"

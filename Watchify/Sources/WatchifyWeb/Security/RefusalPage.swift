@@ -31,7 +31,8 @@ struct RefusalPage: Sendable {
       form: """
         <form class="oneline" method="post" action="\(Link(["login"]).text)">
         <input type="hidden" name="\(SiteGuard.formField)" value="\(token)">
-        <input hidden autocomplete="username" value="watchify"><label class="field"><span class="label">Token</span>
+        <input hidden autocomplete="username" value="watchify">
+        <label class="field"><span class="label">Token</span>
         <input type="password" name="token" autocomplete="current-password" required autofocus></label>
         <button type="submit">Open</button></form>
 

@@ -35,12 +35,12 @@ extension WatchifySite {
     let ids = form.filter { $0.name == "event" }.flatMap { $0.value.split(separator: ",") }
     if !ids.isEmpty {
       try await service.markRead(ids: ids.prefix(5_000).compactMap { UUID(uuidString: String($0)) })
-      // Back to the place of the row, on the page that it was on.
+      // Back to the row, on the page that it was on.
       if let store = query.store, let row = form.first(where: { $0.name == "shop" })?.value {
         return .redirect(to: Link(["shops", store.uuidString.lowercased()], at: row).text)
       }
-      let place = form.first { $0.name == "place" }?.value
-      return .redirect(to: Link(["activity"], query.items, at: place).text)
+      let next = form.first { $0.name == "next" }?.value
+      return .redirect(to: Link(["activity"], query.items, at: next).text)
     } else if form.contains(where: { $0.name == "all" }) {
       try await markShown(query.filter(context.moments), until: form.first { $0.name == "until" }?.value ?? "")
     }

@@ -114,7 +114,7 @@ struct PagesInBrowserTests {
   }
 
   @Test func theLoginHasTheStyleOfThePages() async throws {
-    try await ServedBench.use({ $0.accessToken = "a token of enough length" }) { served in
+    try await ServedBench.use(ServedBench.requireToken) { served in
       try await ChromeDriver.run { driver in
         let browser = try await Browser(driver, Browser.Options(isDark: true))
         try await browser.open(served.url + "/")
@@ -122,7 +122,7 @@ struct PagesInBrowserTests {
         #expect(try await browser.run(script) as? String == "rgb(22, 22, 20)")
         let complaints = try await browser.console().filter { !$0.contains("401") }
         #expect(complaints == [])
-        try await browser.type("a token of enough length", into: "input[name=token]")
+        try await browser.type(ServedBench.token, into: "input[name=token]")
         try await browser.click("button")
         try await browser.wait(until: "document.querySelector('nav')")
         try await browser.close()
@@ -170,7 +170,7 @@ struct PagesInBrowserTests {
         try await browser.press("\u{E007}")
         try await browser.wait(until: "\(row) === \(quoted(second))")
         #expect(try await focus("document.activeElement.localName") == "button")
-        // The last one leaves no button, and on the page of its shop a row keeps its place.
+        // The last one leaves no button, and on the page of its shop a row keeps its position.
         try await browser.press("\u{E007}")
         try await browser.wait(until: "!document.querySelector('.news button')")
         #expect(try await focus(row) == first)

@@ -76,7 +76,7 @@ struct PictureTests {
       let hostile = try await served.followHostileShop().enumerated().map { ("hostile-\($0)", served.url + $1) }
       try await take(hostile, into: folder, whole: true)
     }
-    try await ServedBench.use({ $0.accessToken = "a token of enough length" }) {
+    try await ServedBench.use(ServedBench.requireToken) {
       try await take([("login", $0.url + "/")], into: folder)
     }
   }

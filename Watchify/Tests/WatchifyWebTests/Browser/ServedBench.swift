@@ -67,6 +67,10 @@ struct ServedBench: Sendable {
     String(repeating: "rain jacket ", count: 170), "\u{202E}desrever\u{202C} \u{1B}[2J <b>bold</b>",
   ]
 
+  /// A configuration of the server with an access token.
+  static func requireToken(_ configuration: inout SiteServer.Configuration) { configuration.accessToken = token }
+  static let token = "a token of enough length"
+
   /// Follows a shop all of whose texts are hostile, with news and wishes.
   /// - Returns: The addresses of the pages that show them, without the host.
   func followHostileShop() async throws -> [String] {
@@ -76,9 +80,9 @@ struct ServedBench: Sendable {
     }
     for index in products.indices {
       (products[index].vendor, products[index].productType) = (texts[0], texts[1])
-      for place in products[index].variants.indices {
-        products[index].variants[place].title = texts[(index + place) % texts.count]
-        products[index].variants[place].sku = texts[0]
+      for number in products[index].variants.indices {
+        products[index].variants[number].title = texts[(index + number) % texts.count]
+        products[index].variants[number].sku = texts[0]
       }
     }
     let domain = String(repeating: "w", count: 60) + ".example"

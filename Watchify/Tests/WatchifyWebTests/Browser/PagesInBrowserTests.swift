@@ -87,29 +87,34 @@ struct PagesInBrowserTests {
     }
   }
 
-  /// Every rule of axe-core, on every page.
   @Test(.enabled(if: axe != nil, "WATCHIFY_AXE names no axe.min.js of axe-core"))
   func axeReportsNothing() async throws {
-    let code = try String(contentsOfFile: #require(Self.axe), encoding: .utf8)
     try await ServedBench.use { served in
       let pages = served.pages + (try await served.followHostileShop())
-      try await ChromeDriver.run { driver in
-        let browser = try await Browser(driver)
-        for (width, isDark) in [360, 768, 1_440].flatMap({ [($0, false), ($0, true)] }) {
-          try await browser.setSize(width, 900)
-          try await browser.setDark(isDark)
-          for page in pages {
-            try await browser.open(served.url + page)
-            try await browser.run(code)
-            let run = """
-              return axe.run(document, { rules: { 'target-size': { enabled: true } } }).then(result =>
-                result.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | ')));
-              """
-            #expect(try await browser.run(run) as? [String] == [], "\(page), \(width) px, \(isDark)")
-          }
+      try await examine(pages.map { served.url + $0 })
+    }
+    try await ServedBench.use(ServedBench.requireToken) { try await examine([$0.url + "/"]) }
+  }
+
+  /// Runs every rule of axe-core on pages, in all forms.
+  private func examine(_ addresses: [String]) async throws {
+    let code = try String(contentsOfFile: #require(Self.axe), encoding: .utf8)
+    let run = """
+      return axe.run(document, { rules: { 'target-size': { enabled: true } } }).then(result =>
+        result.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).join(' | ')));
+      """
+    try await ChromeDriver.run { driver in
+      let browser = try await Browser(driver)
+      for (width, isDark) in [360, 768, 1_440].flatMap({ [($0, false), ($0, true)] }) {
+        try await browser.setSize(width, 900)
+        try await browser.setDark(isDark)
+        for address in addresses {
+          try await browser.open(address)
+          try await browser.run(code)
+          #expect(try await browser.run(run) as? [String] == [], "\(address), \(width) px, \(isDark)")
         }
-        try await browser.close()
       }
+      try await browser.close()
     }
   }
 

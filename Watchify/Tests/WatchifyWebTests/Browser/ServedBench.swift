@@ -57,6 +57,7 @@ struct ServedBench: Sendable {
     return [
       "/activity", "/activity?unread=1&type=price", "/shops", shop, "/products", "/products?q=mat&stock=in&sort=-price",
       "\(shop)/products/\(products[0].id)", "/wishes", "/settings", "/health", "/nowhere",
+      "/shops/add", "\(shop)/edit", "\(shop)/remove",
     ]
   }
 

@@ -51,7 +51,7 @@ enum MarketRows {
       """
       SELECT type, product, variant, old_price, new_price, at > ?2 FROM events
       WHERE store = ?1 AND product IS NOT NULL AND at >= coalesce((
-        SELECT max(at) FROM events WHERE store = ?1 AND type = \(ChangeType.currencyChanged.code) AND at <= ?2), 0)
+        SELECT max(at) FROM events WHERE store = ?1 AND type = \(ChangeType.currencyChanged.code) AND at <= ?2), ?2 + 1)
       ORDER BY row
       """, [.integer(store), .date(date)]
     ) { row in

@@ -1,4 +1,4 @@
-/// A known product that its shop made anew: other ids, with the handle and the title that it had. Its history continues.
+/// A known product that its shop made anew: other ids, with the handle and title that it had. Its history continues.
 struct ProductRenewal: Equatable, Sendable {
   /// The row of the product in the database.
   var row: Int64

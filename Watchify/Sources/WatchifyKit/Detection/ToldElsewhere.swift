@@ -1,5 +1,5 @@
-/// The changes of a store that were reported in other markets since the last read of one market. What a shop changes once
-/// is reported once, in the market in which it was found first.
+/// The changes of a store that were reported in other markets since the last read of one market. What a shop changes
+/// once is reported once, in the market in which it was found first.
 struct ToldElsewhere: Equatable, Sendable {
   /// What a change is about. Newer changes of the same kind replace older ones.
   private struct Subject: Hashable {

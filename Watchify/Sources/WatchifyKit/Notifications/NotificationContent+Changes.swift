@@ -99,8 +99,8 @@ extension ChangeEventDTO {
     return share < other.share
   }
 
-  /// Returns a clause such as ", perhaps by the exchange rate" about price changes of which all are unsure; otherwise an
-  /// empty text.
+  /// Returns a clause such as ", perhaps by the exchange rate" about price changes of which all are unsure; otherwise
+  /// an empty text.
   public static func doubt(about events: [ChangeEventDTO]) -> String {
     guard !events.contains(where: { !$0.isUnsure }) else { return "" }
     let isFree = events.contains { $0.oldPrice == 0 || $0.newPrice == 0 }

@@ -197,6 +197,43 @@ struct CaptureTests {
     }
   }
 
+  @Test(
+    "3: nor is it on the return, if the other market differs",
+    // The third one has nothing in stock in both markets.
+    arguments: pairs.filter { $0.kind != "time" && $0.store != "yogi-bare" })
+  func onceAbroad(pair: Pair) async throws {
+    try await ReplayFixture.use { fixture in
+      var (here, there) = (try feed(pair.store, pair.from), try feed(pair.store, pair.to))
+      let server = server(here)
+      try server.start()
+      defer { server.stop() }
+      _ = try await fixture.service.addStore(name: "Captured", domain: ReplayFixture.address(server), country: "US")
+      server.set(feed: there)
+      server.configure { $0.markets = [Market(country: "US", currency: "SGD", rate: 1)] }
+      #expect(try await fixture.round().map(\.changeType) == [.currencyChanged])
+      let product = try #require(
+        try there.ids.first { id in
+          guard here.ids.contains(id) else { return false }
+          let stock = try here.product(id).variants.map(\.isAvailable)
+          return try stock.contains(true) && stock == there.product(id).variants.map(\.isAvailable)
+        })
+      try here.sellOut(product)
+      try here.changePrice(of: product, byPercent: -30)
+      try there.sellOut(product)
+      try there.changePrice(of: product, byPercent: -30)
+      server.set(feed: there)
+      let news = try await fixture.round()
+      #expect(counts(news).keys.count == 2 && counts(news)[.outOfStock] != nil && counts(news)[.priceDropped] != nil)
+      server.set(feed: here)
+      server.configure { $0.markets = [Market(country: "US", currency: "USD", rate: 1)] }
+      let back = try await fixture.round()
+      #expect(back.map(\.changeType) == [.currencyChanged], "\(counts(back))")
+      server.set(feed: there)
+      server.configure { $0.markets = [Market(country: "US", currency: "SGD", rate: 1)] }
+      #expect(try await fixture.round().map(\.changeType) == [.currencyChanged])
+    }
+  }
+
   @Test("3: another currency is one notice and nothing else", arguments: pairs.filter { $0.kind != "time" })
   func market(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in

@@ -73,7 +73,9 @@ struct PictureTests {
         ("add", "/shops/add"), ("nowhere", "/nowhere"),
       ]
       try await take(pages.map { ($0, served.url + $1) }, into: folder)
-      let hostile = try await served.followHostileShop().enumerated().map { ("hostile-\($0)", served.url + $1) }
+      let hostile = (try await served.followHostileShop() + ["/settings"]).enumerated().map {
+        ("hostile-\($0)", served.url + $1)
+      }
       try await take(hostile, into: folder, whole: true)
     }
     try await ServedBench.use(ServedBench.requireToken) {

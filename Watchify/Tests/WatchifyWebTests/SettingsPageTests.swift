@@ -31,9 +31,11 @@ import WatchifyKit
       let groups = Set(WatchifySetting.all.map(\.group))
       let saves = try document.nodes(forXPath: "//button[starts-with(., 'Save')]")
       #expect(saves.count == groups.count)
-      // Only the file of a passphrase is entered as text.
+      // Only names of files and an address are entered as text.
       #expect(
-        try document.nodes(forXPath: "//main//input[not(@type)]/@name").map(\.stringValue) == ["secretsPassphraseFile"])
+        try document.nodes(forXPath: "//main//input[not(@type)]/@name").map(\.stringValue) == [
+          "secretsPassphraseFile", "publicAddress", "accessTokenFile",
+        ])
       for group in groups {
         let saved = await bench.post("/settings", try form(document, of: group))
         #expect(saved.header("Location") == "/settings?done=\(group)#group-\(group)")

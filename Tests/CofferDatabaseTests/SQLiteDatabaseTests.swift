@@ -39,6 +39,20 @@ import Testing
     try await database.engine.close()
   }
 
+  @Test func equalStringsWithOtherBytesAreOtherStatements() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    for _ in 0..<2 {
+      for text in ["caf\u{e9}", "cafe\u{301}"] {
+        let found = try await database.read {
+          try $0.query("SELECT '\(text)' WHERE ?1", [1]) { Array($0.text(0).utf8) }
+        }
+        #expect(found == [Array(text.utf8)])
+      }
+    }
+    try await database.engine.close()
+  }
+
   @Test func aTransactionThatThrowsHasNotHappened() async throws {
     struct Refused: Error {}
     let directory = try TemporaryDirectory()

@@ -7,13 +7,14 @@ package final class StatementCache {
   private static let limit = 128
 
   private let connection: Connection
-  private var statements: [[UInt8]: Statement] = [:]  // by the bytes of the SQL
+  /// By the bytes of the SQL. Hashing an array of them, byte by byte, took a tenth of the time of a large transaction.
+  private var statements: [Data: Statement] = [:]
 
   init(_ connection: Connection) { self.connection = connection }
 
   func statement(_ sql: String, _ arguments: [SQLiteValue]) throws -> Statement {
     // Removed while in use, so that a closure that runs the same SQL for a row receives another statement.
-    let statement = try statements.removeValue(forKey: Array(sql.utf8)) ?? connection.prepare(sql)
+    let statement = try statements.removeValue(forKey: Data(sql.utf8)) ?? connection.prepare(sql)
     guard arguments.count == statement.parameterCount else {
       throw StorageError(
         .statementFailed,
@@ -27,7 +28,7 @@ package final class StatementCache {
   private func giveBack(_ statement: Statement, _ sql: String) {
     statement.resetAndClearBindings()
     if statements.count >= Self.limit { statements.removeAll() }
-    statements[Array(sql.utf8)] = statement
+    statements[Data(sql.utf8)] = statement
   }
 
   /// Runs one statement, or several statements separated by `;` if there are no arguments.

@@ -53,6 +53,7 @@ let package = Package(
   products: [
     .library(name: "ReplayShop", targets: ["ReplayShop"]),
     .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
+    .library(name: "WatchifyWeb", targets: ["WatchifyWeb"]),
     .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
     .executable(name: "watchify", targets: ["Watchify"]),
   ],

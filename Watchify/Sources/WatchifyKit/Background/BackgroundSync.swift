@@ -1,6 +1,7 @@
 import Coffer
 import CofferDatabase
 public import Foundation
+import WatchifyCShims
 
 extension StoreService {
   /// Syncs all stores, one after another, records their errors in ``BackgroundSyncState``, posts notifications for the
@@ -11,10 +12,11 @@ extension StoreService {
   ///   - domains: the addresses of the stores to sync; all of them if `nil`.
   ///   - isOnline: whether the device is online. While it is not, only stores on this device are synced and no error is
   ///     recorded for the others.
+  ///   - keepsNews: whether the news is returned, which takes about 500 bytes for each event.
   /// - Returns: The news of all stores.
   @discardableResult
   public nonisolated func syncAllStoresWithErrorTracking(
-    notifications: NotificationService? = nil, only domains: [String]? = nil,
+    notifications: NotificationService? = nil, only domains: [String]? = nil, keepsNews: Bool = true,
     isOnline: (@Sendable () async -> Bool)? = nil
   ) async -> [ChangeEventDTO] {
     var news: [ChangeEventDTO] = []
@@ -24,7 +26,8 @@ extension StoreService {
       guard domains?.contains(store.domain) ?? true else { continue }
       if !store.isLocal, await isOnline?() == false { continue }
       do {
-        news += try await sync(id)
+        let own = try await sync(id)
+        if keepsNews { news += own }
         await BackgroundSyncState.shared.recordSuccess(forStore: id)
       } catch is CancellationError {
         break
@@ -43,6 +46,14 @@ extension StoreService {
     do { try await service.sendPending() } catch { await note(error) }
     do { try await deleteWhatIsTooOld() } catch { await note(error) }
     return news
+  }
+
+  /// Returns memory that is not in use to the system, for the time until the next round: the cached pages of the
+  /// database, up to 8 MB for each connection, and what the allocator keeps.
+  public nonisolated func releaseMemory() async {
+    try? await database.write { try $0.execute("PRAGMA shrink_memory") }
+    _ = try? await database.read { try $0.query("PRAGMA shrink_memory", []) { _ in } }
+    watchify_trim_memory()
   }
 }
 
@@ -143,7 +154,9 @@ public struct BackgroundSync: Sendable {
       }
       status(.syncing)
       await service.forgetFailure()
-      await service.syncAllStoresWithErrorTracking(notifications: notifications) { await self.isOnline() }
+      await service.syncAllStoresWithErrorTracking(notifications: notifications, keepsNews: false) {
+        await self.isOnline()
+      }
       guard await canRead() else { continue }
       if let failure = await service.lastFailure { status(.failed("\(failure)")) }
       let (end, now) = await pause()
@@ -213,7 +226,9 @@ public struct BackgroundSync: Sendable {
   private func read(_ pauses: inout EndedPauses) async -> Bool {
     let ended = pauses.ended
     guard !ended.isEmpty else { return false }
-    await service.syncAllStoresWithErrorTracking(notifications: notifications, only: ended) { await self.isOnline() }
+    await service.syncAllStoresWithErrorTracking(notifications: notifications, only: ended, keepsNews: false) {
+      await self.isOnline()
+    }
     pauses.ended = []
     return true
   }

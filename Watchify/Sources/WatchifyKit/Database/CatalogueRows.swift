@@ -80,7 +80,7 @@ enum CatalogueRows {
   static func apply(
     _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws -> [Int64] {
-    try changes.products.map { change in
+    let rows = try changes.products.map { change in
       let row = try write(change.product, isNew: change.isNew, store, now, transaction)
       for variant in change.product.variants { try write(variant, row, now, transaction) }
       let snapshots = Set(change.snapshots)
@@ -97,6 +97,12 @@ enum CatalogueRows {
       try transaction.execute("UPDATE products SET \(shownValues) WHERE row = ?1", [.integer(row)])
       return row
     }
+    try transaction.execute(
+      """
+      UPDATE stores SET product_count = (SELECT count(*) FROM products WHERE store = ?1 AND is_removed = 0)
+      WHERE no = ?1
+      """, [.integer(store)])
+    return rows
   }
 
   /// Gives products and their variants new ids, in their news and wishes as well.
@@ -147,7 +153,8 @@ enum CatalogueRows {
         UPDATE products SET title = ?1, folded_title = ?2, handle = ?3, vendor = ?4, type = ?5, published_at = ?6,
           images = ?7, missing_reads = ?8, is_removed = ?9,
           missing_since = CASE WHEN ?10 IS NULL THEN NULL ELSE coalesce(missing_since, ?10) END
-        WHERE row = ?11
+        WHERE row = ?11 AND (title, handle, vendor, type, published_at, images, missing_reads, is_removed)
+          IS NOT (?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
         """, values)
       if isRenamed { try index(product.row, transaction) }
       return product.row

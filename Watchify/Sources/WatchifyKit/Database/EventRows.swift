@@ -34,8 +34,11 @@ enum EventRows {
       var product: Int64
     }
     var pieces: Set<Piece> = []
-    return try news.map { change in
-      let id = UUID()
+    var start: UInt8 = 0
+    return try news.enumerated().map { number, change in
+      // A thousand ids begin with the same byte. Otherwise each would change another page of their index.
+      if number.isMultiple(of: 1_000) { start = .random(in: .min ... .max) }
+      let id = id(beginningWith: start)
       let isFirst = change.productID.map { pieces.insert(Piece(type: change.type, product: $0)).inserted } ?? true
       let row = try transaction.query(
         """
@@ -53,6 +56,12 @@ enum EventRows {
       ) { $0.integer(0) }[0]
       return (row, event(id, change, store, currency, now))
     }
+  }
+
+  private static func id(beginningWith start: UInt8) -> UUID {
+    var bytes = UUID().uuid
+    bytes.0 = start
+    return UUID(uuid: bytes)
   }
 
   private static func event(

@@ -14,6 +14,7 @@ enum Schema {
     SQLiteMigration("6 wishes") { transaction in try transaction.execute(wishes) },
     SQLiteMigration("7 channels") { transaction in try transaction.execute(channels) },
     SQLiteMigration("8 what each channel told") { transaction in try transaction.execute(toldByChannel) },
+    SQLiteMigration("9 numbers of products") { transaction in try transaction.execute(counts) },
   ]
 
   private static let stores = """
@@ -177,6 +178,13 @@ enum Schema {
       channel TEXT NOT NULL, thread TEXT NOT NULL, server TEXT NOT NULL, number INTEGER NOT NULL,
       PRIMARY KEY (channel, thread)
     ) WITHOUT ROWID;
+
+    """
+
+  private static let counts = """
+    -- the number of products that do not count as removed: every page states it, and counting takes longer with each shop
+    ALTER TABLE stores ADD COLUMN product_count INTEGER NOT NULL DEFAULT 0;
+    UPDATE stores SET product_count = (SELECT count(*) FROM products WHERE store = no AND is_removed = 0);
 
     """
 

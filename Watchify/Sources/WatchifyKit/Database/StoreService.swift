@@ -228,7 +228,7 @@ public actor StoreService: ModelActor {
       try transaction.query(
         """
         SELECT id, name, domain, added_at, last_fetched_at, last_attempt_at, country, currency, last_error, is_closed,
-          (SELECT count(*) FROM products WHERE store = no AND is_removed = 0), no,
+          product_count, no,
           nameless + (SELECT count(*) FROM unreadable WHERE store = no AND variant IN (0, -2)),
           (SELECT count(*) FROM unreadable WHERE store = no AND variant NOT IN (0, -2))
         FROM stores ORDER BY no

@@ -61,7 +61,13 @@ public struct Price: Hashable, Comparable, Sendable {
   }
 
   /// The exact amount as a `Decimal`.
-  public var decimal: Decimal { Decimal(tenThousandths) / Decimal(Self.scale) }
+  public var decimal: Decimal {
+    // A division of two decimals takes several times as long as reading the price from the feed.
+    var (significand, exponent) = (tenThousandths.magnitude, -4)
+    while exponent < 0, significand.isMultiple(of: 10) { (significand, exponent) = (significand / 10, exponent + 1) }
+    return Decimal(
+      sign: tenThousandths < 0 ? .minus : .plus, exponent: exponent, significand: Decimal(significand))
+  }
 
   public static func < (left: Price, right: Price) -> Bool { left.tenThousandths < right.tenThousandths }
   /// Returns the difference of two amounts, wrapping on overflow.

@@ -27,6 +27,17 @@ import Testing
     return stores
   }
 
+  @Test("The ids of a read change few pages of their index, and differ soon enough for a command line")
+  func ids() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow((1...400).map { product($0) })
+      let news = try await workshop.sync(id, (1...400).map { product($0, prices: ["50"]) })
+      #expect(news.count == 400 && Set(news.map(\.id)).count == 400)
+      #expect(Set(news.map(\.id.uuid.0)).count == 1)
+      #expect(Set(news.map { $0.id.uuidString.prefix(8) }).count > 390)
+    }
+  }
+
   @Test("The events around an old event are found without reading later ones")
   func around() async throws {
     try await Workshop.use { workshop in

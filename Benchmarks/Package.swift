@@ -21,7 +21,8 @@ let package = Package(
       dependencies: [
         "BenchSQLite", .product(name: "Coffer", package: "coffer"),
         .product(name: "CofferPostgreSQL", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
-        .product(name: "WatchifyKit", package: "watchify"),
+        .product(name: "CofferHTTP", package: "coffer"), .product(name: "WatchifyKit", package: "watchify"),
+        .product(name: "WatchifyWeb", package: "watchify"),
       ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
   ]

@@ -99,6 +99,9 @@ func child(_ arguments: [String]) throws -> (output: String, status: Int32) {
 func runChild(_ arguments: [String]) async throws {
   switch arguments.first {
   case "watchify": try await runWatchifyChild(URL(fileURLWithPath: arguments[1]), number: Int(arguments[2]) ?? 1)
+  case "watchify-shops":
+    let directory = URL(fileURLWithPath: arguments[1])
+    try await runShopsChild(directory, phase: arguments[2], round: Int(arguments[3]) ?? 0)
   case "together": try await runTogetherChild(arguments)
   case "memory": try await runMemoryChild(arguments[1])
   case "writer":

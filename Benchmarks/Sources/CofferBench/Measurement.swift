@@ -90,11 +90,12 @@ struct Bench {
 
   /// Adds a row with the resident memory of a subject besides its durations.
   mutating func add(
-    _ operation: String, _ subject: String, _ times: [Double], residentBytes: Int, maximumResidentBytes: Int
+    _ operation: String, _ subject: String, _ times: [Double], residentBytes: Int, maximumResidentBytes: Int,
+    _ limit: Limit = Limit()
   ) {
     add(
-      operation, Variant(subject: subject) { _, _ in [] }, median: times.median * 1e6, p99: times.percentile(0.99) * 1e6
-    )
+      operation, Variant(subject: subject, limit: limit) { _, _ in [] }, median: times.median * 1e6,
+      p99: times.percentile(0.99) * 1e6)
     rows[rows.count - 1].residentBytes = residentBytes
     guard residentBytes > maximumResidentBytes else { return }
     failures.append("\(operation) \(subject): \(residentBytes >> 10) KiB are above \(maximumResidentBytes >> 10)")

@@ -42,6 +42,7 @@ func measureWatchify(_ bench: inout Bench, _ directory: URL) async throws {
   try await measureSync(&bench, directory)
   try await measureProducts(&bench, directory, store)
   try await measureEvents(&bench, directory)
+  try measureManyShops(&bench, directory)
 }
 
 /// Measures syncs without changes, each in a child process that prints its processor time and peak memory.
@@ -80,7 +81,7 @@ func runWatchifyChild(_ directory: URL, number: Int) async throws {
   print(time, kilobytes * 1024)
 }
 
-private func processorTime() -> Double {
+func processorTime() -> Double {
   var usage = rusage()
   getrusage(0, &usage)  // RUSAGE_SELF, which has another type here
   func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) * 1e-6 }

@@ -182,7 +182,7 @@ enum Schema {
     """
 
   private static let counts = """
-    -- the number of products that do not count as removed: every page states it, and counting takes longer with each shop
+    -- the number of products that do not count as removed: every page states it, and counting takes time for each shop
     ALTER TABLE stores ADD COLUMN product_count INTEGER NOT NULL DEFAULT 0;
     UPDATE stores SET product_count = (SELECT count(*) FROM products WHERE store = no AND is_removed = 0);
 

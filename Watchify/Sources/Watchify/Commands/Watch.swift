@@ -144,7 +144,7 @@ private final class WatchReporter {
       let synced = try await session.service.stores().compactMap(\.lastFetchedAt).max()
       let last = synced.map { "synced \(Moment.text($0)), " } ?? ""
       try say("\(now) \(last)next sync \(Moment.text(until))", "waiting", until, bottom: channels)
-        await session.service.releaseMemory()
+      await session.service.releaseMemory()
     case .resting(let until):
       try say("\(now) paused until \(Moment.text(until)): Shopify has asked for a pause", "resting", until)
     case .failed(let words): try say("\(now) the database failed: \(words.oneLine())", "failed", nil)

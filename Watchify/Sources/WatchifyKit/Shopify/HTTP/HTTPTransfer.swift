@@ -121,7 +121,9 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
     }
     request.url.absoluteString.withCString { set(WATCHIFY_CURLOPT_URL, UnsafeRawPointer($0)) }
     set(WATCHIFY_CURLOPT_HTTPHEADER, headers)
-    "gzip, deflate".withCString { set(WATCHIFY_CURLOPT_ACCEPT_ENCODING, UnsafeRawPointer($0)) }
+    if request.upload == nil {
+      "gzip, deflate".withCString { set(WATCHIFY_CURLOPT_ACCEPT_ENCODING, UnsafeRawPointer($0)) }
+    }
     if let upload = request.upload {
       set(WATCHIFY_CURLOPT_POSTFIELDSIZE, upload.body.count)
       upload.body.withUnsafeBytes { set(WATCHIFY_CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
@@ -180,8 +182,10 @@ final class HTTPTransfer: @unchecked Sendable {  // After initialization it is o
   }
 
   /// Whether the codings are accepted. At most one, because each further one multiplies the size or cost of unpacking.
+  /// The content of the response to an upload is dropped and not unpacked, so its coding is ignored.
   private func checkCodings() -> Bool {
-    let names = ["Content-Encoding", "Transfer-Encoding"].compactMap { answer.header($0)?.lowercased() }
+    let headers = request.upload == nil ? ["Content-Encoding", "Transfer-Encoding"] : ["Transfer-Encoding"]
+    let names = headers.compactMap { answer.header($0)?.lowercased() }
       .joined(separator: ",").split { $0 == "," || $0 == " " || $0 == "\t" }
     return names.allSatisfy(Self.codings.contains) && names.count { $0 != "chunked" && $0 != "identity" } <= 1
   }

@@ -70,10 +70,14 @@ public struct ServiceNotifier: Sendable {
   /// A loop that is stuck is not kept alive, so that the manager restarts the service.
   /// - Parameter pulse: the progress of the loop.
   public func keepAlive(by pulse: LoopPulse) async {
+    await keepAlive(by: pulse) { try await Task.sleep(for: $0) }
+  }
+
+  func keepAlive(by pulse: LoopPulse, sleep: (Duration) async throws -> Void) async {
     guard let watchdogTime else { return }
     while !Task.isCancelled {
       if pulse.isOnTime { keepAlive() }
-      do { try await Task.sleep(for: watchdogTime / 2) } catch { return }
+      do { try await sleep(watchdogTime / 2) } catch { return }
     }
   }
 

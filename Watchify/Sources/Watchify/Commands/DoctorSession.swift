@@ -77,8 +77,9 @@ struct SessionChecks {
           "notifications",
           "\(counted(news.count, "change waits", plural: "changes wait")) for delivery through "
             + "'\(news.channel)'.",
-          fix: "The next sync delivers them if '\(news.channel)' works then and no quiet hours hold them back. After "
-            + "\(counted(StoreService.daysOfWaitingNews, "day")) only their number is."))
+          fix:
+            "The next sync delivers those that are due then, if '\(news.channel)' works and no quiet hours hold them "
+            + "back. After \(counted(StoreService.daysOfWaitingNews, "day")) at the latest only their number is."))
     }
     return findings + (await ChannelChecks(session: session).all())
   }

@@ -30,7 +30,7 @@ enum ChannelRows {
       "SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)", [.text(channel.name)]
     ) { $0.flag(0) }[0]
     guard !isTaken else { return false }
-    // A delivery that ended after the removal of its channel has left a state.
+    // A test that ended after the removal of its channel has left a state.
     try forget(channel.name, in: transaction)
     let options = String(decoding: try JSONEncoder().encode(channel.options), as: UTF8.self)
     try transaction.execute(
@@ -171,10 +171,14 @@ enum ChannelRows {
       "UPDATE channel_states SET missed_not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
   }
 
-  /// Ends a claim: subtracts the events that a delivered message counted.
-  static func settleMissed(_ channel: String, delivered: Int, in transaction: SQLiteTransaction) throws {
-    try transaction.execute(
-      "UPDATE channel_states SET missed = max(0, missed - ?2), missed_claimed_at = NULL WHERE channel = ?1",
-      [.text(channel), .integer(Int64(delivered))])
+  /// Ends a claim: subtracts the events that a delivered message counted. Returns `false` if there is no claim, because
+  /// the channel was removed in the meantime.
+  static func settleMissed(_ channel: String, delivered: Int, in transaction: SQLiteTransaction) throws -> Bool {
+    try !transaction.query(
+      """
+      UPDATE channel_states SET missed = max(0, missed - ?2), missed_claimed_at = NULL
+      WHERE channel = ?1 AND missed_claimed_at IS NOT NULL RETURNING 1
+      """, [.text(channel), .integer(Int64(delivered))]
+    ) { $0.integer(0) }.isEmpty
   }
 }

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// A process may end between a delivery and its record, and a server may accept a message without an answer. Such an
 /// event is delivered a second time, and never a third time: after two deliveries with an unknown outcome, like after
-/// ``lifetime`` on a channel that fails, it is given up and counted, and the channel's next message states the count.
+/// ``lifetime`` and further failures, it is given up and counted, and the channel's next message states the count.
 enum OutboxRows {
   /// The news that a channel is about to deliver.
   struct Batch: Sendable {
@@ -22,13 +22,13 @@ enum OutboxRows {
   /// The time after which a claim expires, in seconds: its process is taken to have ended, and another one may claim
   /// the events. Longer than the deadline of any delivery.
   static let claimLifetime: TimeInterval = 60
-  /// The time after which undelivered events of a channel that fails are given up, in seconds; longer than any quiet
-  /// hours and two of the longest intervals.
+  /// The time after which undelivered events are given up once further deliveries of them fail, in seconds; longer than
+  /// any quiet hours and two of the longest intervals.
   static let lifetime: TimeInterval = 3 * 24 * 3_600
   /// The time after which all undelivered events are given up, in seconds: of a device that was off, or of a channel
   /// that is not used any more. Twice the time from a weekly sync to the next digest.
   static let longestLifetime: TimeInterval = 16 * 24 * 3_600
-  /// The number of consecutive failures from which a channel fails: more than while a device wakes up.
+  /// The number of failed deliveries after `lifetime` from which an event is given up: more than while a device wakes.
   private static let failures = 3
   /// The maximum delay of a row, in seconds: the longest stock quiet hours and the time until the digest after them. A
   /// longer one means that the clock was set back, and is ignored.
@@ -98,15 +98,13 @@ enum OutboxRows {
     }.min()
   }
 
-  /// Gives up the events that were refused, or that the channel failed to deliver, within `lifetime`. Others wait for
-  /// `longestLifetime`, since a device that is off delivers nothing.
+  /// Gives up the events whose deliveries failed after `lifetime`. Others wait for `longestLifetime`: a device that is
+  /// off delivers nothing, and a failure before it was off says nothing about now.
   static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
     try giveUp(
       """
-      o.created_at < ?1 AND \(isFree(at: now)) AND (o.most IS NOT NULL OR o.created_at < ?2
-        OR (SELECT failures FROM channel_states AS s WHERE s.channel = o.channel) >= \(failures))
-      """,
-      [.date(now.addingTimeInterval(-lifetime)), .date(now.addingTimeInterval(-longestLifetime))], transaction)
+      \(isFree(at: now)) AND (o.created_at < ?1 OR o.late_failures >= \(failures))
+      """, [.date(now.addingTimeInterval(-longestLifetime))], transaction)
   }
 
   private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteTransaction) throws {
@@ -206,6 +204,14 @@ enum OutboxRows {
     }
   }
 
+  /// Whether a batch is still claimed: neither its channel was removed, nor has its claim expired and been taken over.
+  static func holds(_ batch: Batch, in transaction: SQLiteTransaction) throws -> Bool {
+    try transaction.query(
+      "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND claim = ?2)",
+      [.text(batch.channel), .text(batch.claim)]
+    ) { $0.flag(0) }[0]
+  }
+
   /// Deletes the rows of a batch.
   /// - Parameter delivered: whether it was delivered; otherwise nothing of it is news.
   static func finish(_ batch: Batch, delivered: Bool, at now: Date, in transaction: SQLiteTransaction) throws {
@@ -225,21 +231,25 @@ enum OutboxRows {
   ///   - batch: the batch.
   ///   - isUncertain: whether it may have been delivered although no answer came.
   ///   - division: if the server refuses the batch for good, the date from which it is retried in two halves.
+  ///   - now: the date.
   ///   - transaction: the transaction.
   static func giveBack(
-    _ batch: Batch, isUncertain: Bool, dividedFrom division: Date? = nil, in transaction: SQLiteTransaction
+    _ batch: Batch, isUncertain: Bool, dividedFrom division: Date? = nil, at now: Date,
+    in transaction: SQLiteTransaction
   ) throws {
     if !isUncertain { try ToldStock.end(batch, in: transaction) }
+    // Which of several events was refused is unknown.
+    let isAboutEach = division == nil || batch.events.count < 2
     let most = division.map { _ in Int64((batch.events.count + 1) / 2) }
     try transaction.execute(
       """
       UPDATE outbox SET claim = NULL, claimed_at = NULL, not_before = coalesce(?3, not_before), begun = begun - ?4,
-        most = coalesce(?5, most)
+        most = coalesce(?5, most), late_failures = late_failures + (created_at < ?6 AND ?7)
       WHERE channel = ?1 AND claim = ?2
       """,
       [
         .text(batch.channel), .text(batch.claim), .optional(division?.milliseconds), .flag(!isUncertain),
-        .optional(most),
+        .optional(most), .date(now.addingTimeInterval(-lifetime)), .flag(isAboutEach),
       ])
   }
 

@@ -1,4 +1,4 @@
-/// The tables of migration 8: what each channel has notified, and the bases of wishes.
+/// The tables of migrations 8 and 9: what each channel has notified, and the bases of wishes.
 extension Schema {
   static let toldByChannel = """
     -- the time at which a channel last notified of a variant's stock
@@ -29,6 +29,12 @@ extension Schema {
     -- the number of messages that were refused for good since the last success
     ALTER TABLE channel_states ADD COLUMN refusals INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE outbox DROP COLUMN attempts;
+
+    """
+
+  static let lateFailures = """
+    -- the number of failed deliveries of the event since it was so old that they let it be given up
+    ALTER TABLE outbox ADD COLUMN late_failures INTEGER NOT NULL DEFAULT 0;
 
     """
 }

@@ -15,6 +15,7 @@ enum Schema {
     SQLiteMigration("7 channels") { transaction in try transaction.execute(channels) },
     SQLiteMigration("8 what each channel told") { transaction in try transaction.execute(toldByChannel) },
     SQLiteMigration("9 numbers of products") { transaction in try transaction.execute(counts) },
+    SQLiteMigration("10 failures of old news") { transaction in try transaction.execute(lateFailures) },
   ]
 
   private static let stores = """

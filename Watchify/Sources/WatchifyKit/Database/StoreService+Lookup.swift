@@ -102,8 +102,8 @@ extension StoreService {
     }
   }
 
-  /// The number of days after which undelivered events are dropped from the outbox.
-  public static let daysOfWaitingNews = Int(OutboxRows.lifetime / 86_400)
+  /// The number of days after which undelivered events are dropped from the outbox at the latest.
+  public static let daysOfWaitingNews = Int(OutboxRows.longestLifetime / 86_400)
 
   /// Returns the number of undelivered events of each channel.
   /// - Throws: `StorageError`.

@@ -37,28 +37,31 @@ extension StoreService {
     return changes.filter { !known.contains($0.id) }
   }
 
-  /// Deletes a delivered batch and records the success.
+  /// Deletes a delivered batch and records the success, unless the channel was removed in the meantime.
   func finish(_ batch: OutboxRows.Batch, delivered: Bool = true) async throws {
     let now = now()
     try await database.write { transaction in
+      let isHeld = try OutboxRows.holds(batch, in: transaction)
       try OutboxRows.finish(batch, delivered: delivered, at: now, in: transaction)
-      if delivered { try ChannelRows.succeed(batch.channel, at: now, in: transaction) }
+      if delivered, isHeld { try ChannelRows.succeed(batch.channel, at: now, in: transaction) }
     }
   }
 
   /// Releases an undelivered batch, to be retried after a time, and records the failure. A batch of several events that
   /// the server refuses for good is retried at once in halves, so that the refused event does not hold back the others.
+  /// If the channel was removed in the meantime, nothing is recorded of one with the same name.
   func giveBack(_ batch: OutboxRows.Batch, _ error: ChannelError, _ retries: RetryPolicy) async throws {
     let now = now()
     try await database.write { transaction in
+      guard try OutboxRows.holds(batch, in: transaction) else { return }
       if error.isAboutMessage {
         let delay = retries.delay(after: 1, error)
         let turn = batch.events.count > 1 ? now : now.addingTimeInterval(delay)
-        try OutboxRows.giveBack(batch, isUncertain: false, dividedFrom: turn, in: transaction)
+        try OutboxRows.giveBack(batch, isUncertain: false, dividedFrom: turn, at: now, in: transaction)
         return try ChannelRows.refuse(batch.channel, error.reason, at: now, in: transaction, delay: delay)
       }
       try ChannelRows.fail(batch.channel, error.reason, at: now, in: transaction) { retries.delay(after: $0, error) }
-      try OutboxRows.giveBack(batch, isUncertain: error.isUncertain, in: transaction)
+      try OutboxRows.giveBack(batch, isUncertain: error.isUncertain, at: now, in: transaction)
     }
   }
 
@@ -74,7 +77,7 @@ extension StoreService {
   func finishMissed(_ channel: String, _ count: Int) async throws {
     let now = now()
     try await database.write { transaction in
-      try ChannelRows.settleMissed(channel, delivered: count, in: transaction)
+      guard try ChannelRows.settleMissed(channel, delivered: count, in: transaction) else { return }
       try ChannelRows.succeed(channel, at: now, in: transaction)
     }
   }
@@ -83,7 +86,8 @@ extension StoreService {
   func giveBackMissed(_ channel: String, _ count: Int, _ error: ChannelError, _ retries: RetryPolicy) async throws {
     let now = now()
     try await database.write { transaction in
-      try ChannelRows.settleMissed(channel, delivered: error.isUncertain ? count : 0, in: transaction)
+      let delivered = error.isUncertain ? count : 0
+      guard try ChannelRows.settleMissed(channel, delivered: delivered, in: transaction) else { return }
       if error.isAboutMessage {
         let turn = now.addingTimeInterval(retries.delay(after: 1, error))
         return try ChannelRows.postponeMissed(channel, until: turn, in: transaction)

@@ -102,8 +102,8 @@ enum HealthPage {
       for news in waiting {
         tag(.p, .class("note")) {
           counted(news.count, "change waits", plural: "changes wait")
-          " for delivery through \(news.channel): delivery is tried at the next sync, and given up after "
-          "\(counted(StoreService.daysOfWaitingNews, "day"))."
+          " for delivery through \(news.channel): the next sync tries to deliver those that are due then, and after "
+          "\(counted(StoreService.daysOfWaitingNews, "day")) at the latest they are given up."
         }
       }
       if context.options.testNotification != nil { context.button("Send a test", Link(["notify"])) }

@@ -116,7 +116,7 @@ private final class HangingChannel: NotificationChannel {
 
   @Test("A dead webhook does not pile up: after three days only the number is kept, and is told when it works")
   func dead() async throws {
-    let server = try ScriptedServer(Array(repeating: .status(500), count: 4) + [.status(204)])
+    let server = try ScriptedServer(Array(repeating: .status(500), count: 7) + [.status(204)])
     defer { server.stop() }
     try await Workshop.use { workshop in
       let secrets = temporarySecrets(workshop.directory)
@@ -129,6 +129,12 @@ private final class HangingChannel: NotificationChannel {
         workshop.clock.turn(3_600)
       }
       workshop.clock.turn(73 * 3_600)
+      for _ in 1...3 {
+        try await workshop.service.deleteWhatIsTooOld()
+        #expect(try await workshop.service.channelState("hook").waiting == 2, "it is tried since it is old")
+        try await workshop.notifications.sendPending()
+        workshop.clock.turn(8 * 3_600)
+      }
       try await workshop.service.deleteWhatIsTooOld()
       let state = try await workshop.service.channelState("hook")
       #expect(state.waiting == 0 && state.missed == 2)
@@ -177,8 +183,13 @@ private final class HangingChannel: NotificationChannel {
       #expect(try await service.removeChannel("hook") != nil)
       try await service.giveBack(batch, ChannelError("No.", isTemporary: false), .backoff)
       try await add(port: 9, workshop, secrets)
+      // One that fails even later, as of the channel that was removed.
+      let error = ChannelError("No.", isTemporary: false)
+      try await service.giveBack(batch, error, .backoff)
+      try await service.giveBackMissed("hook", 1, error, .backoff)
+      try await service.finish(batch)
       let state = try await service.channelState("hook")
-      #expect(state.failures == 0 && state.nextAttempt == nil && state.waiting == 0)
+      #expect(state == ChannelState())
       try await workshop.sync(id, [product(1, prices: ["80"])])
       #expect(try await service.claimNews(for: "hook", preferences)?.events.count == 1)
     }

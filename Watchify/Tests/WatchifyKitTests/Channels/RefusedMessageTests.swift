@@ -57,9 +57,34 @@ private final class FilteringChannel: NotificationChannel {
       try await notifications.sendPending()
       #expect(channel.attempts.withLock { $0 } == 9)
       workshop.clock.turn(73 * 3_600)
+      for _ in 1...2 {
+        try await service.deleteWhatIsTooOld()
+        try await notifications.sendPending()
+        #expect(try await service.channelState("desktop").waiting == 1, "it is tried since it is old")
+        workshop.clock.turn(8 * 3_600)
+      }
+      let batch = try #require(try await service.claimNews(for: "desktop", NotificationPreferences()))
+      try await service.giveBack(batch, ChannelError("No.", isTemporary: false, isAboutMessage: true), .backoff)
       try await service.deleteWhatIsTooOld()
       state = try await service.channelState("desktop")
       #expect(state.waiting == 0 && state.missed == 1, "it is counted in the end")
+    }
+  }
+
+  @Test("Of old news, only the refused event is given up")
+  func old() async throws {
+    try await Workshop.use { workshop in
+      let (service, notifications, channel) = (
+        workshop.service, workshop.notifications, FilteringChannel(refusing: 3)
+      )
+      await notifications.attach(service, channels: [channel])
+      let id = try await workshop.follow(products("100"))
+      try await workshop.sync(id, products("90"))
+      workshop.clock.turn(73 * 3_600)
+      try await notifications.sendPending()
+      #expect(Set(channel.told.withLock { $0.joined() }) == [1, 2, 4, 5, 6, 7, 8])
+      let state = try await service.channelState("desktop")
+      #expect(state.waiting == 1 && state.missed == 0)
     }
   }
 

@@ -5,6 +5,8 @@ import Foundation
 /// whether the process serves the page.
 final class WatchMark: Sendable {
   private let descriptor: Int32
+  /// The number of bytes of the content.
+  private static let length = 32
 
   /// Locks the file; `nil` if another process has locked it.
   init?(beside file: URL) {
@@ -59,8 +61,9 @@ final class WatchMark: Sendable {
   /// Writes the date of the next sync, `nil` if unknown, and whether the process serves the page.
   func set(next: Date?, servesPage: Bool) {
     let text = (next.map { String(Int($0.timeIntervalSince1970)) } ?? "-") + (servesPage ? " page" : "")
-    ftruncate(descriptor, 0)
-    _ = text.withCString { pwrite(descriptor, $0, strlen($0), 0) }
+    // Always as long, in one write: `look(beside:)` reads neither an empty file nor the end of an older text.
+    let bytes = Array(text.utf8) + Array(repeating: UInt8(ascii: " "), count: max(0, Self.length - text.utf8.count))
+    _ = bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, 0) }
   }
 
   /// Returns whether a watch is running, whether it serves the page, and the date of its next sync, if known.
@@ -69,7 +72,7 @@ final class WatchMark: Sendable {
     guard opened >= 0 else { return (false, false, nil) }
     defer { close(opened) }
     guard flock(opened, LOCK_SH | LOCK_NB) != 0 else { return (false, false, nil) }
-    var bytes = [UInt8](repeating: 0, count: 32)
+    var bytes = [UInt8](repeating: 0, count: length)
     let count = bytes.withUnsafeMutableBytes { pread(opened, $0.baseAddress, $0.count, 0) }
     let words = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
     let next = words.first.flatMap { Double($0) }.map { Date(timeIntervalSince1970: $0) }

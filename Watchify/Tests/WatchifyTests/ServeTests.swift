@@ -71,6 +71,7 @@ struct ServeTests {
     let health = try await request(url, "/health")
     #expect(health.text.contains("hook: ok") && health.text.contains("json at 127.0.0.1:\(port)"))
     #expect(health.text.contains("· hook ok"), "the line at the top of each page")
+    #expect(health.text.contains("desktop: not available"), "no problem, as for the doctor")
     let token = try #require(value(after: "name=\"csrf\" value=\"", in: health.text))
     let test = try await request(url, "/notify", form: "csrf=\(token)")
     #expect(test.status == 200 && test.text.contains("hook: accepted"), "\(test.text)")

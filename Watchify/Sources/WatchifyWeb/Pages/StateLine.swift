@@ -32,12 +32,12 @@ enum StateLine {
     return parts
   }
 
-  /// Returns the state of a channel in one word.
+  /// Returns the state of a channel in a word or two.
   static func word(_ channel: SiteHealth.Channel) -> String {
     switch channel.isWorking {
     case true?: "ok"
     case false?: "fails"
-    case nil: "off"
+    case nil: channel.detail.isEmpty ? "off" : "not available"
     }
   }
 }

@@ -103,7 +103,7 @@ enum Option: String, ProgramOption {
     case .user: "the user at the SMTP server"
     case .from: "the sender of e-mail"
     case .to: "a recipient of e-mail; may be repeated"
-    case .daily: "one message a day, at this time"
+    case .daily: "one message a day, at this time or at the next sync"
     case .secretFrom: "a file with the token, key or password; - for standard input"
     case .allowPrivate: "allow addresses of this device and of private networks"
     case .certificates: "certificates that sign the server's, instead of the system's"

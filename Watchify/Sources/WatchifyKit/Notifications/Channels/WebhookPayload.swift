@@ -77,8 +77,8 @@ extension WebhookPayload.Event {
 }
 
 extension NotificationMessage {
-  /// The identifier of the message: that of its first event, with the number and kind of its events, so that a
-  /// repetition of the same message has the same one; a message without events has one of its own.
+  /// The identifier of the message: those of its first and last event and their number, so that a repetition of the
+  /// same message has the same one; a message without events has one of its own.
   var identifier: String {
     guard let first = events.first, let last = events.last else { return id.uuidString }
     return "\(first.id.uuidString)-\(last.id.uuidString)-\(events.count)"

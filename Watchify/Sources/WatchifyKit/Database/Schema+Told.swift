@@ -1,4 +1,4 @@
-/// The tables of migrations 8 and 9: what each channel has notified, and the bases of wishes.
+/// The tables of migrations 8 and 10: what each channel has notified, and the bases of wishes.
 extension Schema {
   static let toldByChannel = """
     -- the time at which a channel last notified of a variant's stock

@@ -47,8 +47,8 @@ struct ToldElsewhere: Equatable, Sendable {
     before[subject, default: 1] *= factor
   }
 
-  /// Whether a change was reported in another market. A price moves there by the same factor, within some percent or a
-  /// unit of rounding.
+  /// Whether a change was reported in another market. A price moves there in the same direction and by the same factor,
+  /// within some percent or the rounding of both prices.
   func covers(_ change: DetectedChange, within percent: UInt64 = 0) -> Bool {
     guard !told.isEmpty, let subject = Subject(change), let told = told[subject] else { return false }
     guard subject.kind == .price || subject.kind == .compareAt else { return told.type == change.type }
@@ -56,9 +56,13 @@ struct ToldElsewhere: Equatable, Sendable {
       return told.factor == nil && change.factor == nil && told.hasPrice == (change.newPrice != nil)
     }
     let unit = [old, new].allSatisfy { $0.tenThousandths % Price.scale == 0 } ? Price.scale : Price.scale / 100
+    let (from, to) = (Double(old.tenThousandths), Double(new.tenThousandths))
     return [factor, factor / (before[subject] ?? 1)].contains { factor in
-      let expected = Double(old.tenThousandths) * factor
-      return abs(Double(new.tenThousandths) - expected) <= max(expected * Double(percent) / 100, Double(unit))
+      let expected = (from * factor).rounded()
+      // Half a unit of the new price, and of the old one times the factor.
+      let rounding = Double(unit) / 2 * (1 + factor)
+      return (expected - from) * (to - from) > 0
+        && abs(to - expected) <= max(expected * Double(percent) / 100, rounding)
     }
   }
 }

@@ -87,6 +87,26 @@ import Testing
     }
   }
 
+  @Test("The rounding of small whole prices hides no change that was not reported in another market")
+  func wholePrices() async throws {
+    try await Workshop.use { workshop in
+      func products(_ prices: [String]) -> [ShopifyProduct] {
+        prices.enumerated().map { product(Int64($0.offset + 1), prices: [$0.element]) }
+      }
+      let id = try await workshop.follow(products(["10", "4", "9", "100"]))
+      for (prices, expected) in [
+        (["14", "5.60", "12.60", "140"], [ChangeType.currencyChanged]),
+        (["12.60", "4.20", "11.34", "140"], [.priceDropped, .priceDropped, .priceDropped]),
+        (["12.60", "5.60", "11.34", "140"], [.priceIncreased]),
+      ] {
+        #expect(try await workshop.sync(id, products(prices), currency: "SGD").map(\.changeType) == expected)
+      }
+      let home = try await workshop.sync(id, products(["8", "3", "8", "100"]))
+      #expect(home.map(\.newValue) == ["USD", "$8.00", "$3.00"], "8 is 9 less the reported 10 %, rounded")
+      #expect(home.map(\.productShopifyId) == [nil, 1, 2])
+    }
+  }
+
   @Test("While the base currency is unknown, prices count as converted, and it is requested again")
   func unknownCurrency() async throws {
     try await Workshop.use { workshop in

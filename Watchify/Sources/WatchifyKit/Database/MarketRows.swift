@@ -3,13 +3,16 @@ import Foundation
 
 /// The database rows of each market's last values, for a return to the market.
 enum MarketRows {
-  /// Returns the state of a store that is kept between reads, apart from its products.
+  /// Returns the state of a store that is kept between reads, apart from its products. Products with new ids have
+  /// these.
   static func memory(
-    of store: StoreRecord, in market: Market, isSwitch: Bool, at now: Date, _ transaction: some Querying
+    of store: StoreRecord, in market: Market, isSwitch: Bool, renewals: [ProductRenewal], at now: Date,
+    _ transaction: some Querying
   ) throws -> DetectionMemory {
     // A shop may start or stop stating its currency; the market is then that of the last read.
     let market = isSwitch ? market : store.market ?? market
     var memory = DetectionMemory(nameless: store.nameless)
+    let renewals = Dictionary(renewals.map { ($0.old, $0) }) { first, _ in first }
     let known = try lastRead(of: market, store: store.no, in: transaction)
     if let known {
       memory.rate = known.rate
@@ -25,12 +28,14 @@ enum MarketRows {
             SELECT 1 FROM events AS e WHERE e.store = ?1 AND e.type = \(ChangeType.newProduct.code)
               AND e.product = p.id AND e.at > ?2)
           """, [.integer(store.no), .date(known.at)]
-        ) { $0.integer(0) })
-      memory.told = try told(since: known.at, store: store.no, in: transaction)
+        ) { renewals[$0.integer(0)]?.new ?? $0.integer(0) })
+      memory.told = try told(since: known.at, store: store.no, renewals, in: transaction)
     }
     memory.unreadable = Set(
       try transaction.query("SELECT product, variant FROM unreadable WHERE store = ?1", [.integer(store.no)]) {
-        UnreadableEntry(product: $0.integer(0), variant: $0.integer(1))
+        let (product, variant) = ($0.integer(0), $0.integer(1))
+        let renewal = renewals[product]
+        return UnreadableEntry(product: renewal?.new ?? product, variant: renewal?.variants[variant] ?? variant)
       })
     return memory
   }
@@ -45,7 +50,9 @@ enum MarketRows {
   }
 
   /// Returns the changes reported since a market was left at a date, and before that during the last stay.
-  private static func told(since date: Date, store: Int64, in transaction: some Querying) throws -> ToldElsewhere {
+  private static func told(
+    since date: Date, store: Int64, _ renewals: [Int64: ProductRenewal], in transaction: some Querying
+  ) throws -> ToldElsewhere {
     var told = ToldElsewhere()
     _ = try transaction.query(
       """
@@ -56,8 +63,11 @@ enum MarketRows {
       """, [.integer(store), .date(date)]
     ) { row in
       guard let type = ChangeType(code: row.integer(0)) else { return }
+      let (product, variant) = (row.integer(1), row.optionalInteger(2))
+      let renewal = renewals[product]
       let change = DetectedChange(
-        type: type, productID: row.integer(1), variantID: row.optionalInteger(2), oldPrice: row.optionalPrice(3),
+        type: type, productID: renewal?.new ?? product,
+        variantID: variant.map { renewal?.variants[$0] ?? $0 }, oldPrice: row.optionalPrice(3),
         newPrice: row.optionalPrice(4))
       if row.flag(5) { told.add(change) } else { told.add(before: change) }
     }

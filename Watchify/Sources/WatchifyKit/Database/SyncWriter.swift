@@ -22,7 +22,8 @@ struct SyncWriter: Sendable {
     let renewals = ProductRenewal.renew(&stored, for: reading)
     var changes = ChangeDetection.changes(
       from: stored, to: reading, before: before, now: market, baseCurrency: store.baseCurrency, rules: rules,
-      memory: try MarketRows.memory(of: store, in: market, isSwitch: isSwitch, at: now, transaction))
+      memory: try MarketRows.memory(
+        of: store, in: market, isSwitch: isSwitch, renewals: renewals, at: now, transaction))
     changes.renewals = renewals
     // The country was unknown at the first read, so this is not a change of market.
     if changes.isBaseline, before?.country == nil { changes.news = [] }

@@ -56,4 +56,27 @@ import Testing
       #expect(other.map(\.changeType) == [.newProduct])
     }
   }
+
+  @Test("What is known about a product with new ids is not reported again, and what is not is reported")
+  func memory() async throws {
+    try await Workshop.use { workshop in
+      let id = try await workshop.follow([mat("97"), product(2)])
+      let away = [mat("140"), product(2, prices: ["150"]), product(3)]
+      #expect(try await workshop.sync(id, away, currency: "SGD").map(\.changeType) == [.currencyChanged])
+      let cut = try await workshop.sync(id, [mat("70")] + away.dropFirst(), currency: "SGD")
+      #expect(cut.map(\.changeType) == [.priceDropped, .priceDropped])
+      var third = product(13, title: "Product 3")
+      third.handle = "product-3"
+      let home = try await workshop.sync(id, [renewed("48.50"), product(2), third])
+      #expect(home.map(\.changeType) == [.currencyChanged, .newProduct] && home.last?.productShopifyId == 13)
+
+      var large = renewed("48.50", 8)
+      large.variants.removeFirst()
+      workshop.shop.serve([large, product(2), third], unreadable: [UnreadableEntry(product: 8, variant: -1)])
+      #expect(try await workshop.sync(id).isEmpty)
+      var whole = renewed("48.50", 9)
+      whole.variants[0].title = "Small"
+      #expect(try await workshop.sync(id, [whole, product(2), third]).isEmpty, "listed before, without its id")
+    }
+  }
 }

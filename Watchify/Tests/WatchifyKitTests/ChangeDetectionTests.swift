@@ -25,11 +25,13 @@ func product(
 
   private func changes(
     _ old: [ShopifyProduct], _ new: [ShopifyProduct], isComplete: Bool = true, before: Market? = nil,
-    now: Market? = nil, base: String? = "USD", rules: DetectionRules = DetectionRules()
+    now: Market? = nil, base: String? = "USD", rules: DetectionRules = DetectionRules(),
+    unreadable: Set<UnreadableEntry> = []
   ) -> ChangeSet {
-    ChangeDetection.changes(
-      from: stored(old), to: ShopReading(products: new, isComplete: isComplete), before: before ?? market,
-      now: now ?? market, baseCurrency: base, rules: rules)
+    var reading = ShopReading(products: new, isComplete: isComplete)
+    reading.unreadable = unreadable
+    return ChangeDetection.changes(
+      from: stored(old), to: reading, before: before ?? market, now: now ?? market, baseCurrency: base, rules: rules)
   }
 
   @Test("An unchanged read writes and reports nothing")
@@ -79,6 +81,11 @@ func product(
     #expect(changes([whole], [other]).products[0].product.variants.count == 1_798, "not from the beginning")
     other.variants = Array(whole.variants.prefix(249))
     #expect(changes([whole], [other]).products[0].product.variants.count == 1_799, "not at the limit")
+    other.variants = whole.variants.prefix(251).filter { $0.id != 103 }
+    #expect(changes([whole], [other]).products.first?.product.variants.map(\.id) == [103], "missing before the end")
+    other.variants = whole.variants.prefix(250).filter { $0.id != 103 }
+    let unreadable = UnreadableEntry(product: 1, variant: 103)
+    #expect(changes([whole], [other], unreadable: [unreadable]) == ChangeSet(), "one of the first is undecodable")
   }
 
   @Test("Stock and price of one variant can change together, and variants are named")

@@ -12,6 +12,8 @@ struct ChangeDetection {
   let memory: DetectionMemory
   /// The entries that were listed but could not be decoded: they count as neither changed nor missing.
   let unreadable: Set<UnreadableEntry>
+  /// The number of these entries by product.
+  private let unreadableVariants: [Int64: Int]
   private var result = ChangeSet()
 
   /// Returns the changes between the stored catalogue and a read.
@@ -53,6 +55,7 @@ struct ChangeDetection {
     self.market = market
     self.memory = memory
     self.unreadable = unreadable
+    unreadableVariants = unreadable.reduce(into: [:]) { $0[$1.product, default: 0] += 1 }
   }
 
   private var rateNow: Double { rate?.now ?? memory.rate }
@@ -180,12 +183,12 @@ struct ChangeDetection {
         snapshots.append(new.id)
       }
     }
-    let missing = old.variants.filter { !seen.contains($0.id) && $0.missingReads < rules.readsUntilRemoved }
     // A variant without a readable id may be any of the missing ones.
-    guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant)),
-      !isCut(old, missing, listed: seen)
+    guard !unreadable.contains(UnreadableEntry(product: product.id, variant: UnreadableEntry.namelessVariant))
     else { return (changed, snapshots) }
-    for var variant in missing {
+    let end = lastKnownPosition(old, product, listed: seen)
+    for var variant in old.variants
+    where !seen.contains(variant.id) && variant.missingReads < rules.readsUntilRemoved && variant.position <= end {
       guard unreadable.isEmpty || !unreadable.contains(UnreadableEntry(product: product.id, variant: variant.id))
       else { continue }
       variant.missingReads += 1
@@ -194,10 +197,11 @@ struct ChangeDetection {
     return (changed, snapshots)
   }
 
-  /// Whether the list of variants may have been cut, as long ones are at times: those that would follow are unknown.
-  private func isCut(_ old: StoredProduct, _ missing: [StoredVariant], listed: Set<Int64>) -> Bool {
-    guard listed.count == Self.cutVariants, let first = missing.lazy.map(\.position).min() else { return false }
-    return old.variants.allSatisfy { !listed.contains($0.id) || $0.position < first }
+  /// The position up to which the list of variants is known: a long one may have been cut, and what follows the last
+  /// listed variant is then unknown.
+  private func lastKnownPosition(_ old: StoredProduct, _ product: ShopifyProduct, listed: Set<Int64>) -> Int {
+    guard product.variants.count + (unreadableVariants[product.id] ?? 0) == Self.cutVariants else { return .max }
+    return old.variants.lazy.filter { listed.contains($0.id) }.map(\.position).max() ?? .max
   }
 
   /// The number of variants to which a list is cut.

@@ -112,6 +112,16 @@ func product(
     #expect(set.products[0].snapshots == [100, 999])
   }
 
+  @Test("A stored compare-at price of zero is none")
+  func noCompareAtPrice() {
+    var (old, new) = (product(1), product(1))
+    old.variants[0].compareAtPrice = .zero
+    let set = changes([old], [new])
+    #expect(set.news.isEmpty && set.products.first?.product.variants.map(\.compareAtPrice) == [nil])
+    new.variants[0].compareAtPrice = Price("120")
+    #expect(changes([old], [new]).news.map(\.oldPrice) == [nil])
+  }
+
   @Test("Pictures are compared in their order and without their queries")
   func images() {
     let old = product(1, images: ["a?v=1", "b?v=1"])

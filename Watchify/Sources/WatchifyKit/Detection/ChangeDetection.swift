@@ -229,10 +229,12 @@ struct ChangeDetection {
         magnitude: ChangeMagnitude(from: since, to: new.price), oldPrice: since, newPrice: new.price,
         isUnsure: isUnsure || new.price == .zero || since == .zero)
     }
-    if old.compareAtPrice != new.compareAtPrice {
-      let isRate = old.compareAtPrice.flatMap { old in new.compareAtPrice.map { rate?.explains(old, $0) ?? false } }
+    // Zero is no compare-at price.
+    let crossedOut = old.compareAtPrice == .zero ? nil : old.compareAtPrice
+    if crossedOut != new.compareAtPrice {
+      let isRate = crossedOut.flatMap { old in new.compareAtPrice.map { rate?.explains(old, $0) ?? false } }
       if isRate != true {
-        tell(.compareAtChanged, product, new, oldPrice: old.compareAtPrice, newPrice: new.compareAtPrice)
+        tell(.compareAtChanged, product, new, oldPrice: crossedOut, newPrice: new.compareAtPrice)
       }
     }
     // Some shops unlist a sold-out size. One missing read may be a mistake of the feed.

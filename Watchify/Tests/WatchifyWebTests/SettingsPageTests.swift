@@ -1,3 +1,4 @@
+import Coffer
 import CofferHTTP
 import Foundation
 import FoundationXML
@@ -70,6 +71,41 @@ import WatchifyKit
       #expect(try await shown("notificationChannels", bench).value == .list([]))
       _ = await bench.post("/settings", [("reset", "notificationChannels")])
       #expect(try await shown("notificationChannels", bench).isDefault)
+    }
+  }
+
+  @Test("An old form stores what was edited in it, and overwrites nothing that was stored since")
+  func old() async throws {
+    try await SiteBench.use { bench in
+      let settings = bench.container.settings
+      try await settings.set("/run/a,b", for: StorageKeys.secretsPassphraseFile)
+      try await settings.set(["terminal", "desktop"], for: StorageKeys.notificationChannels)
+      let document = try XMLDocument(xmlString: await bench.get("/settings").text, options: [])
+      func post(
+        _ group: String, _ name: String, _ text: String, from page: XMLDocument? = nil
+      ) async throws -> HTTPResponse {
+        var fields = try form(page ?? document, of: group)
+        for index in fields.indices where fields[index].name == name { fields[index].value = text }
+        return await bench.post("/settings", fields)
+      }
+      try await settings.set(60, for: StorageKeys.syncIntervalMinutes)
+      #expect(try await post("Sync", "convertedPercent", "7").status == 303)
+      #expect(try await shown("syncIntervalMinutes", bench).value == .number(60))
+      #expect(try await shown("convertedPercent", bench).value == .number(7))
+      // The page of a rejected form is as old as that form.
+      let wrong = try await post("Sync", "convertedPercent", "400")
+      #expect(wrong.status == 422)
+      let again = try XMLDocument(xmlString: wrong.text, options: [])
+      #expect(try await post("Sync", "convertedPercent", "8", from: again).status == 303)
+      #expect(try await shown("syncIntervalMinutes", bench).value == .number(60))
+      #expect(try await shown("convertedPercent", bench).value == .number(8))
+      // A comma belongs to the name of a file.
+      try await settings.set(.authorized, for: StorageKeys.notificationPermission)
+      try await settings.set(["terminal"], for: StorageKeys.notificationChannels)
+      #expect(try await post("Notifications", "secretsPassphraseFile", "/run/ab").status == 303)
+      #expect(try await shown("secretsPassphraseFile", bench).text == "/run/ab")
+      #expect(try await shown("notificationPermission", bench).text == "authorized")
+      #expect(try await shown("notificationChannels", bench).value == .list(["terminal"]))
     }
   }
 

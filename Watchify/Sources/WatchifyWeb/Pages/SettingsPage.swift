@@ -4,8 +4,8 @@ import WatchifyKit
 
 /// The page of the settings: the same table as `watchify settings`, with one form for each group.
 enum SettingsPage {
-  /// A setting with the value that a form has for it, as text.
-  typealias Entry = (setting: WatchifySetting, text: String)
+  /// A setting with the value that a form has for it, as text, and the value that it had when the form was shown.
+  typealias Entry = (setting: WatchifySetting, text: String, was: String?)
 
   /// Returns the page.
   /// - Parameter entered: the entries of a form that was not saved, because one of them is no allowed value.
@@ -27,7 +27,7 @@ enum SettingsPage {
           if done == group { tag(.p, .class("done"), .set(.role, "status")) { "Saved." } }
           context.form(Link(["settings"])) {
             for item in shown where item.setting.group == group {
-              row(item.setting, item.now, entered: entered.first { $0.setting.name == item.setting.name }?.text)
+              row(item.setting, item.now, entered: entered.first { $0.setting.name == item.setting.name })
             }
             tag(.p, .class("save")) {
               tag(.button, .set(.type, "submit")) {
@@ -43,30 +43,39 @@ enum SettingsPage {
 
   static func anchor(_ group: String) -> String { "group-\(group)" }
 
-  /// Returns a value without the commas between thousands, as fields for numbers require it.
-  static func plain(_ value: String) -> String { value.replacing(",", with: "") }
+  /// Returns a value as a form sends it: numbers without commas between thousands, lists in the order of their boxes.
+  private static func sent(_ value: String, of setting: WatchifySetting) -> String {
+    switch setting.form {
+    case .number: return value.replacing(",", with: "")
+    case .list(let choices):
+      let chosen = value.split(separator: ",").map(String.init)
+      return chosen == ["none"] ? value : choices.filter(chosen.contains).joined(separator: ",")
+    case .flag, .choice, .hours, .text: return value.trimmingCharacters(in: .whitespaces)
+    }
+  }
 
   /// Returns the settings that a form contains.
   static func entries(_ form: [(name: String, value: String)]) -> [Entry] {
     WatchifySetting.all.compactMap { setting in
       let values = form.filter { $0.name == setting.name }.map { $0.value.trimmingCharacters(in: .whitespaces) }
       guard let last = values.last else { return nil }
+      let was = form.last { $0.name == "was-\(setting.name)" }?.value
       switch setting.form {
       case .hours:
         let times = values.filter { !$0.isEmpty }
-        return (setting, times.isEmpty ? "off" : times.joined(separator: "-"))
+        return (setting, times.isEmpty ? "off" : times.joined(separator: "-"), was)
       case .list:
         let chosen = values.filter { $0 != "none" }
-        return (setting, chosen.isEmpty ? "none" : chosen.joined(separator: ","))
-      case .text: return (setting, last.isEmpty ? setting.usual : last)
+        return (setting, chosen.isEmpty ? "none" : chosen.joined(separator: ","), was)
+      case .text: return (setting, last.isEmpty ? setting.usual : last, was)
       // A box that is not checked sends nothing, so a hidden field before it has the value for that.
-      case .flag, .number, .choice: return (setting, last)
+      case .flag, .number, .choice: return (setting, last, was)
       }
     }
   }
 
-  private static func row(_ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: String?) -> HTML {
-    let isRejected = entered.map { !setting.accepts($0) } ?? false
+  private static func row(_ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: Entry?) -> HTML {
+    let isRejected = entered.map { !setting.accepts($0.text) } ?? false
     return tag(.div, .class("setting"), .id(setting.name)) {
       tag(.div, .class("about")) {
         switch setting.form {
@@ -80,13 +89,14 @@ enum SettingsPage {
         }
         if isRejected {
           tag(.p, .class("alert"), .set(.role, "alert"), .id("error-\(setting.name)")) {
-            "“\(ShopMarkup.plain(entered ?? "", limit: 60))” is no value for this. Nothing was saved: it takes "
+            "“\(ShopMarkup.plain(entered?.text ?? "", limit: 60))” is no value for this. Nothing was saved: it takes "
             "\(setting.allowed)."
           }
         }
       }
       tag(.div, .class("actions")) {
-        control(setting, entered ?? now.text, isRejected ? "error-\(setting.name)" : nil)
+        hiddenField("was-\(setting.name)", entered?.was ?? sent(now.text, of: setting))
+        control(setting, entered?.text ?? now.text, isRejected ? "error-\(setting.name)" : nil)
         if !now.isDefault {
           tag(
             .button, .set(.type, "submit"), .class("quiet small"), .set(.form, "reset"), .set(.name, "reset"),
@@ -120,7 +130,8 @@ enum SettingsPage {
     case .number(let range, let unit):
       return pieces {
         tag(
-          .input, id, described, name, .set(.type, "number"), .set(.value, plain(value)), .set(.class, "number"),
+          .input, id, described, name, .set(.type, "number"), .set(.value, sent(value, of: setting)),
+          .set(.class, "number"),
           .set(.min, String(range.lowerBound)), .set(.max, String(range.upperBound)), .flag(.required),
           .set(.autocomplete, "off"))
         tag(.span, .class("unit")) { unit }

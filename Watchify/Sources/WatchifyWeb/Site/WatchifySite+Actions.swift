@@ -223,11 +223,9 @@ extension WatchifySite {
       guard entries.allSatisfy({ $0.text.utf8.count <= 4_096 && $0.setting.accepts($0.text) }) else {
         return try await SettingsPage.page(context, container, entered: entries)
       }
-      for (setting, text) in entries {
-        let shown = try await setting.read(container.settings).text
-        // What stays the default is not stored.
-        guard SettingsPage.plain(shown) != SettingsPage.plain(text) else { continue }
-        _ = try await setting.write(container.settings, text)
+      // What was not edited keeps its value, also one stored since the form was shown.
+      for entry in entries where entry.text != entry.was {
+        _ = try await entry.setting.write(container.settings, entry.text)
       }
     }
     return .redirect(to: Link(["settings"], [("done", group)], at: SettingsPage.anchor(group)).text)

@@ -161,6 +161,13 @@ import WatchifyKit
       let titles = try texts(document, "//ul[@class='news']/li//p[@class='subject']/a")
       #expect(titles.prefix(3) == ["Old Mat", "Old Mat", "New Mat"] && titles.count == 52)
       #expect(try texts(document, "//a[@rel='next']/@href") == ["/activity?page=2"])
+      // The news of all pages is marked from each of them.
+      bench.shops.serve("mats.example", name: "Mat House", [.make(1, "Old Mat"), .make(2, "New Mat")])
+      try await bench.read(id)
+      let second = try page(await bench.get("/activity?page=2"))
+      let until = try #require(try texts(second, "//input[@name='until']/@value").first)
+      _ = await bench.post("/activity/read", [("all", "1"), ("until", until), ("page", "2")])
+      #expect(try await bench.service.unreadCount() == 0)
     }
   }
 

@@ -14,11 +14,14 @@ enum ActivityPage {
     let query = try ActivityQuery(context.request.query, stores: context.stores, moments: context.moments)
     let filter = query.filter(context.moments)
     let unread = try await service.unreadCount(filter)
+    var unreadFilter = filter
+    unreadFilter.unreadOnly = true
+    let newest = try await service.events(unreadFilter, limit: 1).first
     let (groups, hasMore) = try await groups(query, context, service, container)
     return Frame.page("Activity", .activity, context, isLive: query.page == 1) {
       tag(.div, .class("head")) {
         tag(.h1) { "Activity" }
-        if unread > 0, let newest = groups.compactMap(\.events.first).max(by: { $0.occurredAt < $1.occurredAt }) {
+        if unread > 0, let newest {
           context.form(Link(["activity", "read"]), "inline") {
             for item in query.items { hiddenField(item.name, item.value) }
             hiddenField("all", "1")

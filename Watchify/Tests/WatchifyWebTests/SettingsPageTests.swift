@@ -32,11 +32,9 @@ import WatchifyKit
       let groups = Set(WatchifySetting.all.map(\.group))
       let saves = try document.nodes(forXPath: "//button[starts-with(., 'Save')]")
       #expect(saves.count == groups.count)
-      // Only names of files and an address are entered as text.
+      // Only the name of a file is entered as text.
       #expect(
-        try document.nodes(forXPath: "//main//input[not(@type)]/@name").map(\.stringValue) == [
-          "secretsPassphraseFile", "publicAddress", "accessTokenFile",
-        ])
+        try document.nodes(forXPath: "//main//input[not(@type)]/@name").map(\.stringValue) == ["secretsPassphraseFile"])
       for group in groups {
         let saved = await bench.post("/settings", try form(document, of: group))
         #expect(saved.header("Location") == "/settings?done=\(group)#group-\(group)")
@@ -106,6 +104,19 @@ import WatchifyKit
       #expect(try await shown("secretsPassphraseFile", bench).text == "/run/ab")
       #expect(try await shown("notificationPermission", bench).text == "authorized")
       #expect(try await shown("notificationChannels", bench).value == .list(["terminal"]))
+    }
+  }
+
+  @Test("What decides where the next start serves the page, and for whom, is shown and not changed")
+  func nextStart() async throws {
+    try await SiteBench.use { bench in
+      try await bench.container.settings.set("/run/token", for: StorageKeys.accessTokenFile)
+      #expect(await bench.get("/settings").text.contains("<code>/run/token</code>"))
+      #expect(await bench.post("/settings", [("reset", "accessTokenFile")]).status == 400)
+      let form = [("accessTokenFile", "/run/other"), ("publicAddress", "https://a.example/"), ("pagePictures", "off")]
+      #expect(await bench.post("/settings", form).status == 303)
+      #expect(try await shown("accessTokenFile", bench).text == "/run/token")
+      #expect(try await shown("publicAddress", bench).isDefault && !shown("pagePictures", bench).isDefault)
     }
   }
 

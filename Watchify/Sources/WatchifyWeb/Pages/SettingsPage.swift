@@ -1,3 +1,4 @@
+import Coffer
 import CofferHTTP
 import Foundation
 import WatchifyKit
@@ -54,9 +55,15 @@ enum SettingsPage {
     }
   }
 
+  /// Whether a form may change a setting. Those with which only the next start counts, and after a mistake fails without
+  /// a page to correct it, are only shown.
+  static func isEditable(_ setting: WatchifySetting) -> Bool {
+    ![StorageKeys.publicAddress.name, StorageKeys.accessTokenFile.name].contains(setting.name)
+  }
+
   /// Returns the settings that a form contains.
   static func entries(_ form: [(name: String, value: String)]) -> [Entry] {
-    WatchifySetting.all.compactMap { setting in
+    WatchifySetting.all.filter(isEditable).compactMap { setting in
       let values = form.filter { $0.name == setting.name }.map { $0.value.trimmingCharacters(in: .whitespaces) }
       guard let last = values.last else { return nil }
       let was = form.last { $0.name == "was-\(setting.name)" }?.value
@@ -75,17 +82,20 @@ enum SettingsPage {
   }
 
   private static func row(_ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: Entry?) -> HTML {
+    let isEditable = isEditable(setting)
     let isRejected = entered.map { !setting.accepts($0.text) } ?? false
     return tag(.div, .class("setting"), .id(setting.name)) {
       tag(.div, .class("about")) {
         switch setting.form {
+        case _ where !isEditable: tag(.span) { setting.about }
         case .hours, .list: tag(.span, .id("label-\(setting.name)")) { setting.about }
         default: tag(.label, .set(.for, "value-\(setting.name)")) { setting.about }
         }
         tag(.small) {
           tag(.code) { setting.name }
           if case .choice = setting.form { " · \(setting.allowed)" }
-          if !now.isDefault { " · the default is \(setting.usual)" }
+          if !isEditable { " · set by “watchify settings”, used from the next start" }
+          if isEditable, !now.isDefault { " · the default is \(setting.usual)" }
         }
         if isRejected {
           tag(.p, .class("alert"), .set(.role, "alert"), .id("error-\(setting.name)")) {
@@ -95,9 +105,13 @@ enum SettingsPage {
         }
       }
       tag(.div, .class("actions")) {
-        hiddenField("was-\(setting.name)", entered?.was ?? sent(now.text, of: setting))
-        control(setting, entered?.text ?? now.text, isRejected ? "error-\(setting.name)" : nil)
-        if !now.isDefault {
+        if isEditable {
+          hiddenField("was-\(setting.name)", entered?.was ?? sent(now.text, of: setting))
+          control(setting, entered?.text ?? now.text, isRejected ? "error-\(setting.name)" : nil)
+        } else {
+          tag(.code) { now.text }
+        }
+        if isEditable, !now.isDefault {
           tag(
             .button, .set(.type, "submit"), .class("quiet small"), .set(.form, "reset"), .set(.name, "reset"),
             .set(.value, setting.name)

@@ -212,7 +212,8 @@ extension WatchifySite {
 
   private func change(_ form: [(name: String, value: String)], _ context: PageContext) async throws -> HTTPResponse {
     let entries = SettingsPage.entries(form)
-    let reset = form.first { $0.name == "reset" }.flatMap { WatchifySetting.named($0.value) }
+    let named = form.first { $0.name == "reset" }.flatMap { WatchifySetting.named($0.value) }
+    let reset = named.flatMap { SettingsPage.isEditable($0) ? $0 : nil }
     guard let group = reset?.group ?? entries.first?.setting.group else {
       throw SiteProblem(
         status: 400, title: "There is no such setting", text: "The form contains no known one. Nothing was changed.")

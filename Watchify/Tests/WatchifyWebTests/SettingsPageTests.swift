@@ -130,7 +130,22 @@ import WatchifyKit
       #expect(try document.nodes(forXPath: "//*[@role='alert']").first?.stringValue?.contains("5 to 1,440") == true)
       #expect(try document.nodes(forXPath: "//input[@name='convertedPercent']/@value").first?.stringValue == "7")
       #expect(try await shown("convertedPercent", bench).isDefault)
-      #expect(await bench.post("/settings", [("quietHours", "22:00"), ("quietHours", "")]).status == 422)
+      // The first of the wrong controls has the focus, and each is marked.
+      let times = [
+        ("quietHours", ""), ("quietHours", "07:30"), ("notificationPermission", "x"), ("stockQuietHours", "7"),
+      ]
+      let hours = await bench.post("/settings", times)
+      #expect(hours.status == 422)
+      let page = try XMLDocument(xmlString: hours.text, options: [])
+      func names(_ condition: String) throws -> [String?] {
+        try page.nodes(forXPath: "//*[\(condition)]/@name").map(\.stringValue)
+      }
+      #expect(try names("@aria-invalid='true'") == ["quietHours", "quietHours", "notificationPermission"])
+      #expect(try names("@autofocus") == ["quietHours"])
+      #expect(try page.nodes(forXPath: "//input[@type='time']/@value").map(\.stringValue) == ["", "07:30"])
+      let long = "/" + String(repeating: "a", count: 5_000)
+      let answered = await bench.post("/settings", [("secretsPassphraseFile", long)])
+      #expect(answered.status == 422 && answered.text.contains("4,096 bytes"))
       #expect(await bench.post("/settings", [("nonsense", "1")]).status == 400)
     }
   }

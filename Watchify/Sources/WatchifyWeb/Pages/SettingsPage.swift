@@ -17,6 +17,7 @@ enum SettingsPage {
     for setting in WatchifySetting.all { shown.append((setting, try await setting.read(container.settings))) }
     var groups: [String] = []
     for setting in WatchifySetting.all where !groups.contains(setting.group) { groups.append(setting.group) }
+    let rejected = entered.first(where: isRejected)?.setting.name
     let done = context.request.queryValue("done")
     return Frame.page("Settings", .settings, context, status: entered.isEmpty ? 200 : 422) {
       tag(.div, .class("head")) { tag(.h1) { "Settings" } }
@@ -28,7 +29,9 @@ enum SettingsPage {
           if done == group { tag(.p, .class("done"), .set(.role, "status")) { "Saved." } }
           context.form(Link(["settings"])) {
             for item in shown where item.setting.group == group {
-              row(item.setting, item.now, entered: entered.first { $0.setting.name == item.setting.name })
+              row(
+                item.setting, item.now, entered: entered.first { $0.setting.name == item.setting.name },
+                hasFocus: item.setting.name == rejected)
             }
             tag(.p, .class("save")) {
               tag(.button, .set(.type, "submit")) {
@@ -43,6 +46,10 @@ enum SettingsPage {
   }
 
   static func anchor(_ group: String) -> String { "group-\(group)" }
+
+  /// Whether an entry is no allowed value of its setting.
+  static func isRejected(_ entry: Entry) -> Bool { isTooLong(entry.text) || !entry.setting.accepts(entry.text) }
+  private static func isTooLong(_ text: String) -> Bool { text.utf8.count > 4_096 }
 
   /// Returns a value as a form sends it: numbers without commas between thousands, lists in the order of their boxes.
   private static func sent(_ value: String, of setting: WatchifySetting) -> String {
@@ -69,8 +76,7 @@ enum SettingsPage {
       let was = form.last { $0.name == "was-\(setting.name)" }?.value
       switch setting.form {
       case .hours:
-        let times = values.filter { !$0.isEmpty }
-        return (setting, times.isEmpty ? "off" : times.joined(separator: "-"), was)
+        return (setting, values.allSatisfy(\.isEmpty) ? "off" : values.joined(separator: "-"), was)
       case .list:
         let chosen = values.filter { $0 != "none" }
         return (setting, chosen.isEmpty ? "none" : chosen.joined(separator: ","), was)
@@ -81,9 +87,11 @@ enum SettingsPage {
     }
   }
 
-  private static func row(_ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: Entry?) -> HTML {
+  private static func row(
+    _ setting: WatchifySetting, _ now: WatchifySetting.Shown, entered: Entry?, hasFocus: Bool
+  ) -> HTML {
     let isEditable = isEditable(setting)
-    let isRejected = entered.map { !setting.accepts($0.text) } ?? false
+    let isRejected = entered.map(isRejected) ?? false
     return tag(.div, .class("setting"), .id(setting.name)) {
       tag(.div, .class("about")) {
         switch setting.form {
@@ -100,14 +108,14 @@ enum SettingsPage {
         if isRejected {
           tag(.p, .class("alert"), .set(.role, "alert"), .id("error-\(setting.name)")) {
             "“\(ShopMarkup.plain(entered?.text ?? "", limit: 60))” is no value for this. Nothing was saved: it takes "
-            "\(setting.allowed)."
+            "\(setting.allowed)\(isTooLong(entered?.text ?? "") ? ", of at most 4,096 bytes" : "")."
           }
         }
       }
       tag(.div, .class("actions")) {
         if isEditable {
           hiddenField("was-\(setting.name)", entered?.was ?? sent(now.text, of: setting))
-          control(setting, entered?.text ?? now.text, isRejected ? "error-\(setting.name)" : nil)
+          control(setting, entered?.text ?? now.text, isRejected ? "error-\(setting.name)" : nil, hasFocus)
         } else {
           tag(.code) { now.text }
         }
@@ -124,19 +132,24 @@ enum SettingsPage {
     }
   }
 
-  private static func control(_ setting: WatchifySetting, _ value: String, _ error: String?) -> HTML {
+  private static func control(
+    _ setting: WatchifySetting, _ value: String, _ error: String?, _ hasFocus: Bool
+  ) -> HTML {
     let (id, name) = (Attribute.id("value-\(setting.name)"), Attribute.set(.name, setting.name))
     let described = Attribute.set(.ariaDescribedBy, error)
+    let (invalid, focus) = (
+      Attribute.set(.ariaInvalid, error.map { _ in "true" }), Attribute.flag(.autofocus, if: hasFocus)
+    )
     switch setting.form {
     case .flag:
       return pieces {
         hiddenField(setting.name, "false")
         tag(
-          .input, id, described, .set(.type, "checkbox"), name, .set(.value, "true"),
+          .input, id, described, invalid, focus, .set(.type, "checkbox"), name, .set(.value, "true"),
           .flag(.checked, if: value == "true"))
       }
     case .choice(let choices):
-      return tag(.select, id, described, name) {
+      return tag(.select, id, described, invalid, focus, name) {
         for choice in choices {
           tag(.option, .set(.value, choice), .flag(.selected, if: choice == value)) { choice }
         }
@@ -144,7 +157,7 @@ enum SettingsPage {
     case .number(let range, let unit):
       return pieces {
         tag(
-          .input, id, described, name, .set(.type, "number"), .set(.value, sent(value, of: setting)),
+          .input, id, described, invalid, focus, name, .set(.type, "number"), .set(.value, sent(value, of: setting)),
           .set(.class, "number"),
           .set(.min, String(range.lowerBound)), .set(.max, String(range.upperBound)), .flag(.required),
           .set(.autocomplete, "off"))
@@ -157,24 +170,27 @@ enum SettingsPage {
         for choice in choices {
           tag(.label, .class("check")) {
             tag(
-              .input, .set(.type, "checkbox"), name, .set(.value, choice), .flag(.checked, if: chosen.contains(choice)))
+              .input, invalid, .flag(.autofocus, if: hasFocus && choice == choices.first), .set(.type, "checkbox"),
+              name, .set(.value, choice), .flag(.checked, if: chosen.contains(choice)))
             tag(.span) { choice }
           }
         }
       }
     case .hours:
-      let times = value == "off" ? [] : value.split(separator: "-", maxSplits: 1).map(String.init)
+      let times = value == "off" ? [] : value.components(separatedBy: "-")
       return group(setting, described) {
         for (index, word) in ["from", "to"].enumerated() {
           tag(.label, .class("check")) {
             tag(.span) { word }
-            tag(.input, .set(.type, "time"), name, .set(.value, times.dropFirst(index).first))
+            tag(
+              .input, invalid, .flag(.autofocus, if: hasFocus && index == 0), .set(.type, "time"), name,
+              .set(.value, times.dropFirst(index).first))
           }
         }
       }
     case .text:
       return tag(
-        .input, id, described, name, .set(.value, value == setting.usual ? "" : value),
+        .input, id, described, invalid, focus, name, .set(.value, value == setting.usual ? "" : value),
         .set(.placeholder, setting.usual), .set(.autocomplete, "off"), .set(.spellcheck, "false"),
         .set(.autocapitalize, "none"), .set(.maxlength, "400"))
     }

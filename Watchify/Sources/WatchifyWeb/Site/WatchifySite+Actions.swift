@@ -221,7 +221,7 @@ extension WatchifySite {
     if let reset {
       try await reset.reset(container.settings)
     } else {
-      guard entries.allSatisfy({ $0.text.utf8.count <= 4_096 && $0.setting.accepts($0.text) }) else {
+      guard !entries.contains(where: SettingsPage.isRejected) else {
         return try await SettingsPage.page(context, container, entered: entries)
       }
       // What was not edited keeps its value, also one stored since the form was shown.

@@ -165,6 +165,8 @@ function take(text) {
   const open = new Set([...main.querySelectorAll("details[open] [id]")].map((part) => part.id));
   const focused = document.activeElement;
   const row = focused?.closest("li[id]")?.id;
+  const stops = () => [...document.querySelectorAll("a, button, summary, [tabindex]")];
+  const index = stops().indexOf(focused);
   for (const row of fresh.querySelectorAll(".news > li[id]")) {
     if (known.size && !known.has(row.id)) row.classList.add("fresh");
   }
@@ -178,6 +180,10 @@ function take(text) {
   for (const part of [".top nav", "#state"]) {
     const [old, now] = [document.querySelector(part), page.querySelector(part)];
     if (old && now) old.replaceChildren(...now.childNodes);
+  }
+  // Outside of rows, the focus stays on the same link, or at the same position.
+  if (index >= 0 && !row && !focused.isConnected) {
+    (stops().find((stop) => stop.outerHTML === focused.outerHTML) ?? stops()[index] ?? main).focus();
   }
   main.querySelectorAll(".chart").forEach(chart);
   return true;

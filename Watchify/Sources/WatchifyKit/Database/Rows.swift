@@ -41,11 +41,11 @@ extension Date {
 }
 
 extension String {
-  /// The text for ordering names: in lower case, with each number after all that have fewer digits.
+  /// The text for ordering names: without case and accents, with each number after all that have fewer digits.
   var sortKey: String {
     var key = String.UnicodeScalarView()
     var digits: [Unicode.Scalar] = []
-    for scalar in lowercased().unicodeScalars {
+    for scalar in foldedForSearch.unicodeScalars {
       if ("0"..."9").contains(scalar) {
         if digits != ["0"] { digits.append(scalar) } else { digits = [scalar] }
         continue

@@ -189,8 +189,9 @@ struct LimitTests {
     }
   }
 
-  /// The page of somebody else is answered at once, or after a second from the same address.
-  @Test("clients that hold all connections", arguments: ["127.0.0.1", "127.0.0.2"], ["slow", "/stream"])
+  /// The page of somebody else is answered at once, or after a second from the same address; after a few seconds if
+  /// the clients keep asking.
+  @Test("clients that hold all connections", arguments: ["127.0.0.1", "127.0.0.2"], ["slow", "/stream", "/busy"])
   func held(by peer: String, _ what: String) async throws {
     let calls = Calls()
     let handler = serving { request in
@@ -203,11 +204,19 @@ struct LimitTests {
         let mine = try Client(port)
         mine.send(request("GET /mine", close: false))
         let first = mine.receive { $0.hasSuffix("[] ") }.text.status
-        let clients = try (0..<60).map { _ in try Client(port, from: peer) }
+        let clients = try (0..<(what == "/busy" ? 25 : 60)).map { _ in try Client(port, from: peer) }
         for client in clients { client.send(head) }
         let other = try Client(port)
         other.send(request("GET /other"))
-        let answer = other.receive().text.status
+        var answer: Int?
+        if what == "/busy" {
+          for _ in 0..<150 where answer == nil {
+            answer = other.receive(patience: .milliseconds(200)).text.status
+            for client in clients { client.send(head) }
+          }
+        } else {
+          answer = other.receive().text.status
+        }
         mine.send(request("GET /mine"))
         return withExtendedLifetime(clients) { (answer, first.map { _ in mine.receive().text.status }) }
       }

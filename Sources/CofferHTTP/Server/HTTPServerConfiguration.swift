@@ -39,7 +39,8 @@ extension HTTPServer {
     ///
     /// Nobody can keep others out: the last one makes room for another. Of the address with the most connections, the
     /// one is closed that has waited longest for a request, or else the one whose response takes longest, such as a
-    /// stream of events. One that has done so for less than a second, or whose handler runs, stays.
+    /// stream of events. One that has done so for less than a second, or whose handler runs, stays; one whose client
+    /// keeps asking may stay for five seconds.
     public var connections = 1_000
     /// The time after which a connection is closed that neither sends nor takes anything, rounded up to whole seconds.
     /// The time in which a handler or body stream is awaited does not count. The default is 30 s.

@@ -45,6 +45,7 @@
 
       let peer: String
       var phase = Phase.requesting
+      let started: Int
       /// When the phase began.
       var since: Int
       /// When the request must have arrived.
@@ -56,6 +57,8 @@
     private let connectionLimit: Int
     /// The time for which a connection is not closed for another one.
     private static let grace = 1_000
+    /// The time after which it is closed although its client keeps asking: other clients wait meanwhile.
+    private static let share = 5_000
     /// A time before which neither a deadline nor a heartbeat is due.
     private var earliest = Int.max
     /// When the loop ends, while it waits for the last responses.
@@ -251,7 +254,7 @@
     func noteStart(of connection: OpaquePointer) {
       let time = now
       connections[coffer_mhd_socket(connection)] = Connection(
-        peer: Self.peer(of: connection), since: time, deadline: time + requestTime)
+        peer: Self.peer(of: connection), started: time, since: time, deadline: time + requestTime)
       earliest = min(earliest, time + requestTime)
       makeRoom()
     }
@@ -270,7 +273,8 @@
 
     private func enter(_ phase: Connection.Phase, _ socket: Int32, deadline: Int? = nil) {
       guard let connection = connections[socket], connection.phase != .closing else { return }
-      connections[socket] = Connection(peer: connection.peer, phase: phase, since: now, deadline: deadline)
+      connections[socket] = Connection(
+        peer: connection.peer, phase: phase, started: connection.started, since: now, deadline: deadline)
       if let deadline { earliest = min(earliest, deadline) }
     }
 
@@ -288,13 +292,15 @@
       guard let most = idle.values.max(by: { counts[$0.peer, default: 0] < counts[$1.peer, default: 0] }) else {
         return
       }
+      let now = now
       let candidates = idle.filter { $0.value.peer == most.peer }
       let due = candidates.filter { $0.value.since + Self.grace <= now }
-      let waiting = due.filter { $0.value.phase == .requesting }
-      if let oldest = (waiting.isEmpty ? due : waiting).min(by: { $0.value.since < $1.value.since }) {
+      let closable = due.isEmpty ? candidates.filter { $0.value.started + Self.share <= now } : due
+      let waiting = closable.filter { $0.value.phase == .requesting }
+      if let oldest = (waiting.isEmpty ? closable : waiting).min(by: { $0.value.since < $1.value.since }) {
         drop(oldest.key)
-      } else if let next = candidates.values.map(\.since).min() {
-        earliest = min(earliest, next + Self.grace)
+      } else if let next = candidates.values.map({ min($0.since + Self.grace, $0.started + Self.share) }).min() {
+        earliest = min(earliest, next)
       }
     }
 

@@ -62,8 +62,8 @@ enum SettingsPage {
     }
   }
 
-  /// Whether a form may change a setting. Those with which only the next start counts, and after a mistake fails without
-  /// a page to correct it, are only shown.
+  /// Whether a form may change a setting. Others count from the next start on, which fails after a mistake, without a
+  /// page to correct it.
   static func isEditable(_ setting: WatchifySetting) -> Bool {
     ![StorageKeys.publicAddress.name, StorageKeys.accessTokenFile.name].contains(setting.name)
   }

@@ -221,10 +221,10 @@ struct PagesInBrowserTests {
         while served.server.livePageCount == 0, Date() < end { try await Task.sleep(for: .milliseconds(10)) }
         let focused = folder.isEmpty ? ".note a" : ".top nav a:last-of-type"
         try await browser.run("window.marker = 1; document.querySelector(\(quoted(focused))).focus()")
-        let place = try await browser.run("return document.activeElement.href") as? String
+        let address = try await browser.run("return document.activeElement.href") as? String
         try await served.changePrice(to: 3)
         try await browser.wait(until: "document.title !== \(quoted(title))")
-        try await browser.wait(until: "document.activeElement.href === \(quoted(place ?? ""))")
+        try await browser.wait(until: "document.activeElement.href === \(quoted(address ?? ""))")
         let text = try await browser.text("main")
         #expect(text.contains(served.products[2].title) && text.contains("$3.00"))
         #expect(try await browser.run("return window.marker") as? Int == 1, "the page was not loaded again")

@@ -112,10 +112,16 @@ struct ServeTests {
       #expect(try await sandbox.watchify("settings", "publicAddress", wrong).status == 2, "\(wrong)")
       #expect(try await sandbox.watchify("serve", "--port", "0", "--public-address", wrong).status == 2, "\(wrong)")
     }
+    #expect(try await sandbox.watchify("settings", "publicAddress", "http://nas.example/").status == 2)
     #expect(try await sandbox.watchify("serve", "--port", "0", "--trusted-proxy", "nas.example").status == 2)
     #expect(try await sandbox.watchify("settings", "publicAddress", "https://nas.example/watch").status == 0)
-    let refused = try await sandbox.watchify("serve", "--port", "0")
-    #expect(refused.status == 2 && refused.errors.contains("nas.example"), "\(refused.errors)")
+    let watching = try sandbox.startWatchify("serve", "--port", "0")
+    defer { watching.signal(SIGKILL) }
+    try await eventually("the stores are watched without the page") {
+      try watching.errors().contains("nas.example") && watching.output().contains("Watching")
+    }
+    watching.signal(SIGTERM)
+    #expect(try await watching.ended().status == 0)
     let file = sandbox.path("token")
     try Data("a token of enough length\n".utf8).write(to: URL(fileURLWithPath: file))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)

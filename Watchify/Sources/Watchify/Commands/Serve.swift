@@ -10,7 +10,14 @@ import WatchifyWeb
 func serve(_ invocation: Invocation) async throws -> ExitStatus {
   let stated = try invocation.siteConfiguration()
   return try await withSession(invocation) { session in
-    let configuration = try await invocation.completed(stated, session.container.settings)
+    let configuration: SiteServer.Configuration
+    do {
+      configuration = try await invocation.completed(stated, session.container.settings)
+    } catch let error as CommandError {
+      // A service whose settings are wrong still watches.
+      try Output.error.note("\(error.text.oneLine()) The stores are watched without the page.", after: "watchify:")
+      return try await watch(session, invocation, page: nil)
+    }
     let page = WebPage(session, configuration)
     let ending = Ending()
     var mark = WatchMark(beside: session.file)
@@ -85,11 +92,10 @@ extension Invocation {
       configuration.publicAddress = address
     }
     configuration.trustedProxies = try values(.trustedProxy).map { text in
-      var bytes = [UInt8](repeating: 0, count: 16)
-      guard inet_pton(AF_INET, text, &bytes) == 1 || inet_pton(AF_INET6, text, &bytes) == 1 else {
+      guard let address = PeerAddress.canonical(text) else {
         throw UsageError("--trusted-proxy takes a numeric address, such as 192.168.1.2.", command)
       }
-      return text.lowercased()
+      return address
     }
     if let path = options[.tokenFile] { configuration.accessToken = try token(path) }
     switch (options[.certificate], options[.key]) {
@@ -109,15 +115,24 @@ extension Invocation {
   }
 
   /// Returns the configuration with what the settings state and no option does.
+  /// - Throws: ``CommandError`` if the page cannot be served because of the settings.
   func completed(
     _ configuration: SiteServer.Configuration, _ settings: StorageRouter
   ) async throws -> SiteServer.Configuration {
+    let isUsable = (try? configuration.checked()) != nil
     var configuration = configuration
     if configuration.publicAddress == nil {
       configuration.publicAddress = PublicAddress(try await settings.get(StorageKeys.publicAddress))
     }
     let path = try await settings.get(StorageKeys.accessTokenFile)
     if configuration.accessToken == nil, !path.isEmpty { configuration.accessToken = try token(path) }
+    guard isUsable else { return configuration }
+    do throws(SiteServer.Refusal) {
+      _ = try configuration.checked()
+    } catch {
+      throw CommandError(
+        .usage, "exposed", error.description, advice: "Check the settings publicAddress and accessTokenFile.")
+    }
     return configuration
   }
 

@@ -46,6 +46,10 @@ public struct PublicAddress: Sendable, Hashable, CustomStringConvertible {
   public var description: String { origin + folderPath }
   /// The path of the folder, which begins and ends with "/".
   public var folderPath: String { "/" + folder.map { $0 + "/" }.joined() }
+  /// Whether only this device reaches it.
+  public var isOfThisDevice: Bool {
+    host == "localhost" || PeerAddress.canonical(host).flatMap { NetworkAddress($0) }?.scope == .thisDevice
+  }
   /// Whether browsers reach it by TLS.
   public var isSecure: Bool { origin.hasPrefix("https:") }
 }

@@ -143,7 +143,13 @@ public struct WatchifySetting: Sendable {
 
   private static let publicAddress = WatchifySetting(
     StorageKeys.publicAddress, .text, "an address such as https://nas.example/watchify/, or none",
-    text: { $0.isEmpty ? "none" : $0 }, parse: { word in word == "none" ? "" : PublicAddress(word)?.description })
+    text: { $0.isEmpty ? "none" : $0 },
+    parse: { word in
+      if word == "none" { return "" }
+      // The page is not served where other devices reach it without TLS.
+      guard let address = PublicAddress(word), address.isSecure || address.isOfThisDevice else { return nil }
+      return address.description
+    })
 
   private static let permission = WatchifySetting(
     StorageKeys.notificationPermission, .choice(["notDetermined", "authorized", "denied"]),

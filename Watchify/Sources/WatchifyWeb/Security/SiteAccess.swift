@@ -2,6 +2,7 @@ import Coffer
 import CofferHTTP
 import CofferLocks
 import Foundation
+import WatchifyKit
 
 /// The clients that may use a site with an access token. Sessions end with the process.
 final class SiteAccess: Sendable {
@@ -10,15 +11,15 @@ final class SiteAccess: Sendable {
     /// The token is right; the value is that of the session's cookie.
     case accepted(String)
     case wrong
-    /// There were too many wrong tokens of this address, or of all together, within a minute.
+    /// There were too many wrong tokens of this network, or of all together, within a minute.
     case tooOften
   }
 
   private struct State {
     /// The newest sessions, oldest first.
     var sessions: [String] = []
-    /// The wrong tokens within the last minute, by the address that sent them.
-    var failures: [(peer: String, at: ContinuousClock.Instant)] = []
+    /// The wrong tokens within the last minute, by the network that sent them.
+    var failures: [(network: String, at: ContinuousClock.Instant)] = []
   }
 
   /// The name of the cookie. Under TLS its prefix makes browsers accept it only with `Secure`, and that for the root
@@ -28,8 +29,9 @@ final class SiteAccess: Sendable {
   }
   private static let mostSessions = 64
   private static let mostFailures = 10
-  /// The limit for all addresses together. It is out of reach of one that guesses, who could lock out the others.
+  /// The limit for all networks together. It concerns only those that have failed: others are never locked out.
   private static let mostFailuresInAll = 1_000
+  private static let mostKeptFailures = 10_000
 
   /// The field of a feed's address with ``feedToken``.
   static let feedField = "token"
@@ -63,17 +65,17 @@ final class SiteAccess: Sendable {
     }
     guard request.method == "GET" || request.method == "HEAD" else { return false }
     let inFeed = request.path == ["feed.atom"] ? request.queryValue(Self.feedField) : nil
-    guard let presented = inFeed ?? request.header("Authorization").flatMap(Self.credential),
-      let expected = inFeed == nil ? token : feedToken
-    else { return false }
-    if case .accepted = judge(presented, expected, of: request.peer) { return true }
+    // Nobody guesses its 128 bits, and readers that keep an old one are not to lock out their owner.
+    if let inFeed { return feedToken.map { inFeed.isEqualInConstantTime(to: $0) } ?? false }
+    guard let presented = request.header("Authorization").flatMap(Self.credential) else { return false }
+    if case .accepted = judge(presented, of: request.peer) { return true }
     return false
   }
 
   /// Compares a token and begins a session.
   /// - Parameter peer: the address of the client.
   func logIn(_ presented: String, of peer: String) -> Login {
-    let result = judge(presented, token, of: peer)
+    let result = judge(presented, of: peer)
     if case .accepted(let session) = result {
       state.withLock { state in
         state.sessions.append(session)
@@ -85,7 +87,9 @@ final class SiteAccess: Sendable {
 
   /// Returns the field `Set-Cookie` that gives a session to a browser, or removes it.
   func setCookie(_ session: String?) -> String {
-    let attributes = "; Path=\(Link.folder); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
+    // Without its last slash the path also matches the folder's address without it.
+    let path = Link.folder == "/" ? "/" : String(Link.folder.dropLast())
+    let attributes = "; Path=\(path); HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
     return "\(cookie)=\(session ?? "")\(attributes)\(session == nil ? "; Max-Age=0" : "")"
   }
 
@@ -100,15 +104,18 @@ final class SiteAccess: Sendable {
     request.cookie(cookie(isSecure: request.isSecure)) != nil
   }
 
-  private func judge(_ presented: String, _ expected: String, of peer: String) -> Login {
-    state.withLock { state in
+  private func judge(_ presented: String, of peer: String) -> Login {
+    let network = PeerAddress.network(of: peer)
+    return state.withLock { state in
       let now = now()
       state.failures.removeAll { $0.at + .seconds(60) <= now }
-      guard state.failures.count(where: { $0.peer == peer }) < Self.mostFailures,
-        state.failures.count < Self.mostFailuresInAll
-      else { return .tooOften }
-      guard presented.isEqualInConstantTime(to: expected) else {
-        state.failures.append((peer, now))
+      let own = state.failures.count { $0.network == network }
+      guard own < Self.mostFailures, own == 0 || state.failures.count < Self.mostFailuresInAll else {
+        return .tooOften
+      }
+      guard presented.isEqualInConstantTime(to: token) else {
+        if state.failures.count == Self.mostKeptFailures { state.failures.removeFirst() }
+        state.failures.append((network, now))
         return .wrong
       }
       return .accepted(SiteGuard.randomToken())

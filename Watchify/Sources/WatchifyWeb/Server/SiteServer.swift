@@ -29,8 +29,8 @@ public final class SiteServer: Sendable {
     public var names: [String] = []
     /// The address at a reverse proxy; `nil` for none. It has the requirements of an address to listen at.
     public var publicAddress: PublicAddress?
-    /// The numeric addresses of reverse proxies, whose field `X-Forwarded-For` names their clients. With a
-    /// ``publicAddress``, those of this device are also such.
+    /// The numeric addresses of reverse proxies, as `PeerAddress` spells them, whose field `X-Forwarded-For` names their
+    /// clients. With a ``publicAddress``, those of this device are also such.
     public var trustedProxies: [String] = []
     /// The token that clients present, at least 16 characters; `nil` if everyone on this device may use the page.
     public var accessToken: String?
@@ -39,6 +39,24 @@ public final class SiteServer: Sendable {
 
     /// Creates the default configuration.
     public init() {}
+
+    /// Returns this configuration with the address of a passed socket.
+    /// - Throws: ``Refusal`` if it would expose the page.
+    public func checked() throws(Refusal) -> Configuration {
+      if let token = accessToken, token.utf8.count < SiteServer.shortestToken { throw .shortToken }
+      var checked = self
+      if let descriptor = listeningDescriptor {
+        guard let address = ListeningAddress(descriptor: descriptor) else { throw .notTCP(descriptor: descriptor) }
+        (checked.host, checked.port) = (address.host, address.port)
+      }
+      let here = (checked.host, tls != nil, SiteAddress.isLoopback(checked.host) || checked.host == "localhost")
+      let there = publicAddress.map { [($0.host, $0.isSecure, $0.isOfThisDevice)] } ?? []
+      for (host, isSecure, isOwn) in [here] + there where !isOwn {
+        guard accessToken != nil else { throw .needsToken(host: host) }
+        guard isSecure else { throw .needsTLS(host: host) }
+      }
+      return checked
+    }
   }
 
   /// A configuration that would expose the page.
@@ -91,19 +109,7 @@ public final class SiteServer: Sendable {
     service: StoreService, container: ModelContainer, pictures: URL, configuration: Configuration = .init(),
     options: SiteOptions = SiteOptions()
   ) throws(Refusal) {
-    if let token = configuration.accessToken, token.utf8.count < Self.shortestToken { throw .shortToken }
-    var configuration = configuration
-    if let descriptor = configuration.listeningDescriptor {
-      guard let address = ListeningAddress(descriptor: descriptor) else { throw .notTCP(descriptor: descriptor) }
-      (configuration.host, configuration.port) = (address.host, address.port)
-    }
-    let (here, there) = (configuration.host, configuration.publicAddress)
-    for (host, isSecure) in [(here, configuration.tls != nil)] + (there.map { [($0.host, $0.isSecure)] } ?? []) {
-      guard !SiteAddress.isLoopback(host), host != "localhost" else { continue }
-      guard configuration.accessToken != nil else { throw .needsToken(host: host) }
-      guard isSecure else { throw .needsTLS(host: host) }
-    }
-    self.configuration = configuration
+    self.configuration = try configuration.checked()
     self.service = service
     self.container = container
     self.options = options
@@ -213,11 +219,16 @@ private struct Handler: Sendable {
     func isProxy(_ peer: String) -> Bool {
       trustedProxies.contains(peer) || publicAddress != nil && SiteAddress.isLoopback(peer)
     }
-    guard isProxy(request.peer) else { return request.peer }
+    let peer = PeerAddress.canonical(request.peer) ?? request.peer
+    guard isProxy(peer) else { return peer }
     let hops = request.headers.filter { $0.name.lowercased() == "x-forwarded-for" }.flatMap {
-      $0.value.split(separator: ",").map { String($0.trimmingCharacters(in: .whitespaces).prefix(64)) }
+      $0.value.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
     }
-    return hops.last { !isProxy($0) } ?? request.peer
+    for hop in hops.reversed() {
+      guard let client = PeerAddress.canonical(hop) else { return peer }
+      if !isProxy(client) { return client }
+    }
+    return peer
   }
 
   private func answer(_ request: HTTPRequest) async -> HTTPResponse {

@@ -9,7 +9,7 @@ enum FeedResponse {
     let origin =
       context.options.origin
       ?? context.request.header("Host").map { "\(context.request.isSecure ? "https" : "http")://\($0)" }
-    let address = origin.map { $0 + Link(["feed.atom"], items).text }
+    let address = origin.map { $0 + Link(["feed.atom"], items.filter { $0.name != SiteAccess.feedField }).text }
     let feed: AtomFeed
     if let text = items.first(where: { $0.name == "wish" })?.value {
       guard let wish = UUID(uuidString: text) else {

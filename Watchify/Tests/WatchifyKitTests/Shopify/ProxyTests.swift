@@ -32,6 +32,10 @@ import Testing
         let picture = try await pictures.picture(at: "//\(host)/a.png", isLocal: false)
         #expect(picture == nil, "\(host)")
       }
+      for host in ["%EF%BC%91%EF%BC%92%EF%BC%97.0.0.1", "127.0.0.1%C2%AD", "nas.localdomain"] {
+        let picture = try await pictures.picture(at: "https://\(host):\(own)/a.png", isLocal: false)
+        #expect(picture == nil, "\(host)")
+      }
       // A shop on this device cannot name another one either.
       let picture = try await pictures.picture(at: "http://10.0.0.1/a.png", isLocal: true)
       #expect(picture == nil)
@@ -55,6 +59,9 @@ import Testing
       await #expect(throws: URLError.self) {
         try await pictures.picture(at: "https://shop.example/a.png", isLocal: false)
       }
+      await #expect(throws: URLError.self) {
+        try await pictures.picture(at: "https://b\u{FC}cher.example/a.png", isLocal: false)
+      }
       let hook = HTTPRequest(
         url: try #require(URL(string: "http://hook.example/x")), upload: .init(body: Data("{}".utf8)))
       let transport = HTTPTransport(timeout: .seconds(20), longestTransfer: .seconds(20))
@@ -62,7 +69,8 @@ import Testing
       let mail = MailTransfer(try Self.mail("smtp://mail.example:587")).run()
       #expect(answer.status == 502 && mail.code != 0)
     }
-    #expect(proxy.targets == ["shop.example:443", "http://hook.example/x", "mail.example:587"])
+    let targets = ["shop.example:443", "xn--bcher-kva.example:443", "http://hook.example/x", "mail.example:587"]
+    #expect(proxy.targets == targets)
   }
 
   @Test("What is on this device is requested directly")
@@ -80,18 +88,23 @@ import Testing
     #expect(proxy.targets.isEmpty && own.targets == ["/a.png?width=640"])
   }
 
-  @Test("A SOCKS proxy is given the name, not an address that this device has resolved")
-  func names() async throws {
+  @Test(
+    "A SOCKS proxy is given the name, not an address that this device has resolved",
+    arguments: [
+      ("socks5", [5, 1, 0, 3, 12] as [UInt8]), ("socks4", [4, 1, 1, 187, 0, 0, 0]), ("SOCKS", [4, 1, 1, 187, 0, 0, 0]),
+    ])
+  func names(scheme: String, start: [UInt8]) async throws {
     let proxy = try SocksServer()
     async let request = proxy.request()
-    await #expect(processExitsWith: .success) { [port = proxy.port as Int] in
-      setenv("all_proxy", "socks5://127.0.0.1:\(port)", 1)
+    await #expect(processExitsWith: .success) { [port = proxy.port as Int, scheme = scheme as String] in
+      setenv("all_proxy", "\(scheme)://127.0.0.1:\(port)", 1)
       await #expect(throws: URLError.self) {
         try await PictureSource().picture(at: "https://shop.example/a.png", isLocal: false)
       }
     }
-    // Version 5, connect, a name and its length (RFC 1928).
-    #expect(await request.starts(with: [5, 1, 0, 3, 12] + Array("shop.example".utf8)))
+    // Version 5, connect, a name and its length (RFC 1928); or version 4, connect, a port and no address.
+    let bytes = await request
+    #expect(bytes.starts(with: start) && String(decoding: bytes, as: UTF8.self).contains("shop.example"), "\(bytes)")
   }
 
   private static func mail(_ address: String) throws -> MailSubmission {
@@ -130,9 +143,11 @@ private struct SocksServer {
       Thread { [socket] in
         let client = accept(socket, nil, nil)
         var bytes = [UInt8](repeating: 0, count: 512)
-        recv(client, &bytes, bytes.count, 0)
-        send(client, [5, 0], 2, Int32(MSG_NOSIGNAL))  // no authentication
-        let count = recv(client, &bytes, bytes.count, 0)
+        var count = recv(client, &bytes, bytes.count, 0)
+        if bytes[0] == 5 {
+          send(client, [5, 0], 2, Int32(MSG_NOSIGNAL))  // no authentication
+          count = recv(client, &bytes, bytes.count, 0)
+        }
         close(client)
         close(socket)
         continuation.resume(returning: Array(bytes.prefix(max(0, count))))

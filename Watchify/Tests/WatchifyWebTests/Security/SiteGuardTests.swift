@@ -149,6 +149,11 @@ import Testing
       Issue.record("another address is locked out")
       return
     }
+    for number in 0..<2_000 { _ = access.logIn("wrong", of: "2001:db8:0:\(String(number, radix: 16))::1") }
+    guard case .accepted = access.logIn("right", of: "192.0.2.3") else {
+      Issue.record("somebody with many addresses locks out everybody")
+      return
+    }
     time.withLock { $0 = start + .seconds(61) }
     guard case .accepted = access.logIn("right", of: "192.0.2.1") else {
       Issue.record("it is locked out for longer than a minute")

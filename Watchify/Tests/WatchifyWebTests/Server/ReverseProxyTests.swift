@@ -47,7 +47,8 @@ import WatchifyTestSupport
       let answer = try await post(action, [("csrf", String(csrf)), ("token", ReverseProxyTests.token)])
       #expect(answer.status == 303 && answer.header("Location") == folder, "\(answer.text)")
       let field = try #require(answer.header("Set-Cookie"))
-      #expect(field.contains("; Path=\(folder);") && !field.contains("Secure") && !field.contains("__"), "\(field)")
+      let path = folder == "/" ? folder : String(folder.dropLast())
+      #expect(field.contains("; Path=\(path);") && !field.contains("Secure") && !field.contains("__"), "\(field)")
       cookie = String(field.prefix { $0 != ";" })
     }
 
@@ -91,7 +92,7 @@ import WatchifyTestSupport
     let link = try #require(visitor.addresses("href", in: page.text).first { $0.contains("feed.atom") })
     let feed = try await visitor.get(link, isLoggedIn: false)
     #expect(feed.status == 200 && feed.text.contains("<entry>"))
-    #expect(feed.text.contains("href=\"\(visitor.origin)\(visitor.folder)feed.atom?token="), "\(feed.text.prefix(600))")
+    #expect(feed.text.contains("href=\"\(visitor.origin)\(visitor.folder)feed.atom\""), "\(feed.text.prefix(600))")
     let token = try #require(link.firstMatch(of: /token=[0-9a-f]{32}$/)).0
     for page in ["activity", "live", "settings", "shops"] {
       #expect(try await visitor.get("\(visitor.folder)\(page)?\(token)", isLoggedIn: false).status == 401, "\(page)")
@@ -114,8 +115,8 @@ import WatchifyTestSupport
     [(folder: "/", isRemoved: false), ("/watch/", false), ("/watch/", true), ("/a/shops/", true)])
   func anEveningBehind(_ kind: ReverseProxy.Kind, _ site: (folder: String, isRemoved: Bool)) async throws {
     let socket = try PassedSocket("127.0.0.1")
-    let port = try PassedSocket("127.0.0.1").port
-    let visitor = Visitor(port: port, folder: site.folder)
+    let port = try PassedSocket("127.0.0.1", listens: false)
+    let visitor = Visitor(port: port.port, folder: site.folder)
     try await ServedBench.use { configuration in
       configuration.listeningDescriptor = socket.descriptor
       configuration.publicAddress = PublicAddress(visitor.origin + site.folder)
@@ -123,9 +124,9 @@ import WatchifyTestSupport
     } _: { served in
       #expect(served.url + "/" == visitor.origin + site.folder)
       let proxy = try await ReverseProxy(
-        kind, at: port, for: socket.port, folder: site.folder, removesFolder: site.isRemoved)
+        kind, at: port.port, for: socket.port, folder: site.folder, removesFolder: site.isRemoved)
       try await evening(served, visitor)
-      withExtendedLifetime(proxy) {}
+      withExtendedLifetime((proxy, port)) {}
     }
   }
 }
@@ -171,11 +172,13 @@ extension ReverseProxyTests {
       let login = try await traefik(port, "POST /watch/login", removesFolder: removesFolder, [origin], body: form)
       let cookie = try #require(login.header("Set-Cookie"))
       #expect(login.status == 303 && login.header("Location") == "/watch/")
-      #expect(cookie.hasPrefix("__Secure-watchify-session=") && cookie.contains("; Path=/watch/; "), "\(cookie)")
+      #expect(cookie.hasPrefix("__Secure-watchify-session=") && cookie.contains("; Path=/watch; "), "\(cookie)")
       #expect(cookie.hasSuffix("; Secure"))
       let session = "Cookie: \(cookie.prefix { $0 != ";" })"
       let start = try await traefik(port, "GET /watch/", removesFolder: removesFolder, [session])
       #expect(start.header("Location") == "/watch/activity")
+      let bare = try await traefik(port, "GET /watch", removesFolder: false, [session])
+      #expect(bare.header("Location") == "/watch/activity")
       let news = try await traefik(port, "GET /watch/activity", removesFolder: removesFolder, [session])
       #expect(news.status == 200 && news.text.contains("action=\"/watch/logout\""), "the page offers to log out")
       let feed = try await traefik(port, "GET /watch/feed.atom?type=price", removesFolder: removesFolder, [session])
@@ -219,7 +222,19 @@ extension ReverseProxyTests {
       for number in 0..<10 { #expect(try await guess("wrong", "198.51.100.\(number), 192.0.2.1") == 403) }
       #expect(try await guess(Self.token, "192.0.2.1") == 429)
       #expect(try await guess(Self.token, "192.0.2.1, 127.0.0.1") == 429, "through two proxies of this device")
+      #expect(try await guess(Self.token, "::ffff:192.0.2.1") == 429)
+      #expect(try await guess(Self.token, "192.0.2.1:5000") == 429)
       #expect(try await guess(Self.token, "192.0.2.2") == 303)
+      for number in 0..<10 { #expect(try await guess("wrong", "[2001:db8::\(number)]:\(number + 5_000)") == 403) }
+      #expect(try await guess(Self.token, "2001:db8::a") == 429)
+      for number in 0..<10 { #expect(try await guess("wrong", "unknown-\(number)") == 403) }
+      #expect(try await guess(Self.token, "unknown") == 429, "what names nobody counts as the proxy")
+      for _ in 0..<11 {
+        #expect(
+          try await traefik(port, "GET /watch/feed.atom?token=0", removesFolder: false, client: "192.0.2.3").status
+            == 401)
+      }
+      #expect(try await guess(Self.token, "192.0.2.3") == 303, "a reader with an old token locks nobody out")
     }
     let socket = try PassedSocket("127.0.0.1")
     try await ServedBench.use { configuration in
@@ -228,8 +243,8 @@ extension ReverseProxyTests {
     } _: { _ in
       for number in 0..<11 {
         let answer = try await traefik(
-          socket.port, "GET /feed.atom?token=0", removesFolder: false, client: "192.0.2.\(number)",
-          host: "127.0.0.1:\(socket.port)")
+          socket.port, "GET /feed.atom", removesFolder: false, client: "192.0.2.\(number)",
+          host: "127.0.0.1:\(socket.port)", ["Authorization: Bearer wrong"])
         #expect(answer.status == 401)
       }
       let guarded = try await traefik(

@@ -8,18 +8,19 @@ final class PassedSocket: Sendable {
 
   let descriptor: Int32
 
-  /// Listens at any port of a numeric address of IPv4 or IPv6.
-  convenience init(_ host: String) throws {
+  /// Listens at any port of a numeric address of IPv4 or IPv6, or only keeps that port for a program that listens there
+  /// with SO_REUSEPORT.
+  convenience init(_ host: String, listens: Bool = true) throws {
     var four = sockaddr_in()
     four.sin_family = sa_family_t(AF_INET)
     if inet_pton(AF_INET, host, &four.sin_addr) == 1 {
-      try self.init(AF_INET, four)
+      try self.init(AF_INET, four, listens: listens)
       return
     }
     var six = sockaddr_in6()
     six.sin6_family = sa_family_t(AF_INET6)
     guard inet_pton(AF_INET6, host, &six.sin6_addr) == 1 else { throw Failure(number: EINVAL) }
-    try self.init(AF_INET6, six)
+    try self.init(AF_INET6, six, listens: listens)
   }
 
   /// Listens at a Unix socket with a short path.
@@ -30,12 +31,14 @@ final class PassedSocket: Sendable {
     try self.init(AF_UNIX, address)
   }
 
-  private init<Address>(_ family: Int32, _ address: Address) throws {
+  private init<Address>(_ family: Int32, _ address: Address, listens: Bool = true) throws {
     descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    var isShared: Int32 = listens ? 0 : 1
+    setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &isShared, socklen_t(MemoryLayout<Int32>.size))
     let bound = withUnsafeBytes(of: address) { bytes in
       bind(descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
     }
-    guard bound == 0, listen(descriptor, 16) == 0 else { throw Failure(number: errno) }
+    guard bound == 0, !listens || listen(descriptor, 16) == 0 else { throw Failure(number: errno) }
   }
 
   deinit { close(descriptor) }

@@ -22,6 +22,7 @@ final class ReverseProxy: Sendable {
 
   /// Starts a proxy, and waits until it listens.
   /// - Parameters:
+  ///   - port: a port that it may share: see ``PassedSocket``.
   ///   - folder: the folder below which it forwards requests, which begins and ends with "/".
   ///   - removesFolder: whether it removes the folder from requests.
   init(_ kind: Kind, at port: UInt16, for server: UInt16, folder: String, removesFolder: Bool) async throws {
@@ -38,7 +39,7 @@ final class ReverseProxy: Sendable {
         http {
           access_log off; \(paths)
           server {
-            listen 127.0.0.1:\(port);
+            listen 127.0.0.1:\(port) reuseport;
             location \(folder) {
               proxy_pass http://127.0.0.1:\(server)\(removesFolder ? "/" : "");
               proxy_set_header X-Forwarded-For $remote_addr;

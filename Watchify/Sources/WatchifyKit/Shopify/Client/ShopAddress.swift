@@ -103,7 +103,8 @@ public struct ShopAddress: Hashable, Sendable {
   /// The suffixes of names that are reserved for local networks (RFC 6761, 6762, 8375, ICANN's `.internal`) or are not
   /// delegated.
   private static let localSuffixes = [
-    ".local", ".localhost", ".internal", ".home.arpa", ".lan", ".home", ".corp", ".intranet", ".private",
+    ".local", ".localdomain", ".localhost", ".internal", ".home.arpa", ".lan", ".home", ".corp", ".intranet",
+    ".private",
   ]
 
   /// Returns a shop's Shopify domain, a single label before `myshopify.com`; `nil` for any other host, which the text's

@@ -20,8 +20,8 @@ enum Curl {
     let environment = ProcessInfo.processInfo.environment
     let proxy = (names + ["all_proxy", "ALL_PROXY"]).compactMap { environment[$0] }.first { !$0.isEmpty }
     // These proxies would be given the address to which this device resolves the name, which nobody has checked.
-    return proxy?.replacing(/^socks5:/.ignoresCase(), with: "socks5h:")
-      .replacing(/^socks4:/.ignoresCase(), with: "socks4a:")
+    return proxy?.replacing(/^socks5:\/\//.ignoresCase(), with: "socks5h://")
+      .replacing(/^socks4?:\/\//.ignoresCase(), with: "socks4a://")
   }
 
   /// Sets whether a transfer uses the environment's proxy; returns whether it does. The address of the proxy is not

@@ -61,6 +61,8 @@ struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
   /// Returns whether a host is evidently on this device or in a private network: an address in any form that the
   /// system accepts, such as `127.1`, or a name that is none of the internet. Other names have to be resolved.
   static func isPrivate(host: String) -> Bool {
+    // libcurl would map other characters to these after the check. Foundation has mapped international names.
+    guard host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return true }
     var host = host.lowercased().trimmingCharacters(in: ["[", "]"])
     while host.hasSuffix(".") { host.removeLast() }
     var hints = addrinfo()

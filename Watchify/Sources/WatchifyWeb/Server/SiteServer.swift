@@ -29,7 +29,7 @@ public final class SiteServer: Sendable {
     public var names: [String] = []
     /// The address at a reverse proxy; `nil` for none. It has the requirements of an address to listen at.
     public var publicAddress: PublicAddress?
-    /// The numeric addresses of reverse proxies, as `PeerAddress` spells them, whose field `X-Forwarded-For` names their
+    /// The numeric addresses of reverse proxies, as `PeerAddress` spells them. Their `X-Forwarded-For` states their
     /// clients. With a ``publicAddress``, those of this device are also such.
     public var trustedProxies: [String] = []
     /// The token that clients present, at least 16 characters; `nil` if everyone on this device may use the page.

@@ -131,6 +131,54 @@ import WatchifyTestSupport
   }
 }
 
+/// The page as browsers see it, by TLS and HTTP/2.
+extension ReverseProxyTests {
+  @Test(
+    .enabled(if: ReverseProxy.missing == nil, "\(ReverseProxy.missing ?? "")"), arguments: ReverseProxy.Kind.allCases)
+  func aLoginByTLS(_ kind: ReverseProxy.Kind) async throws {
+    let directory = try TemporaryDirectory()
+    let (socket, port) = (try PassedSocket("127.0.0.1"), try PassedSocket("127.0.0.1", listens: false))
+    let origin = "https://nas.example:\(port.port)"
+    let identity = try await Self.run(
+      """
+      openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=nas.example \
+        -addext subjectAltName=DNS:nas.example -days 9 -keyout key -out chain
+      cat chain key >identity
+      """, in: directory)
+    #expect(identity.status == 0, "\(identity.errors)")
+    try await ServedBench.use { configuration in
+      configuration.listeningDescriptor = socket.descriptor
+      configuration.publicAddress = PublicAddress(origin + "/watch/")
+      configuration.accessToken = Self.token
+    } _: { _ in
+      let proxy = try await ReverseProxy(
+        kind, at: port.port, for: socket.port, folder: "/watch/", removesFolder: false,
+        identity: directory.path("identity"))
+      let ended = try await Self.run(
+        """
+        ask() {
+          curl -sS --http2 --noproxy '*' --cacert chain --resolve nas.example:\(port.port):127.0.0.1 -b jar -c jar -o page \
+            -w '%{http_version} %{http_code} %{redirect_url}\\n' "$@"
+        }
+        ask \(origin)/watch/
+        csrf=$(sed -nE 's/.*name="csrf" value="([0-9a-f]+)".*/\\1/p' page | head -n 1)
+        ask -H 'Origin: \(origin)' -d "csrf=$csrf" --data-urlencode 'token=\(Self.token)' \(origin)/watch/login
+        ask \(origin)/watch/activity
+        """, in: directory)
+      #expect(ended.lines == ["2 401 ", "2 303 \(origin)/watch/", "2 200 "], "\(ended.text)\(ended.errors)")
+      withExtendedLifetime((proxy, port)) {}
+    }
+  }
+
+  private static func run(_ script: String, in directory: TemporaryDirectory) async throws -> EndedProgram {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/bin/sh")
+    process.arguments = ["-ec", script]
+    process.currentDirectoryURL = directory.url
+    return try await RunningProgram(process, in: directory.url).ended()
+  }
+}
+
 /// The page as a proxy that is not part of Debian asks for it, by the fields that Traefik 2 and 3 send.
 extension ReverseProxyTests {
   private static let address = PublicAddress("https://nas.example/watch/")

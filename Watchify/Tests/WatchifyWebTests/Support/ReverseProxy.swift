@@ -25,7 +25,10 @@ final class ReverseProxy: Sendable {
   ///   - port: a port that it may share: see ``PassedSocket``.
   ///   - folder: the folder below which it forwards requests, which begins and ends with "/".
   ///   - removesFolder: whether it removes the folder from requests.
-  init(_ kind: Kind, at port: UInt16, for server: UInt16, folder: String, removesFolder: Bool) async throws {
+  ///   - identity: a file with the certificate and the key for TLS; `nil` for plain HTTP.
+  init(
+    _ kind: Kind, at port: UInt16, for server: UInt16, folder: String, removesFolder: Bool, identity: String? = nil
+  ) async throws {
     directory = try TemporaryDirectory()
     let folderPath = directory.url.path
     let text: String
@@ -33,13 +36,14 @@ final class ReverseProxy: Sendable {
     case .nginx:
       let names = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
       let paths = names.map { "\($0)_temp_path \(folderPath)/\($0);" }.joined(separator: " ")
+      let tls = identity.map { "ssl http2; ssl_certificate \($0); ssl_certificate_key \($0)" } ?? ""
       text = """
         daemon off; master_process off; pid \(folderPath)/pid; error_log stderr;
         events {}
         http {
           access_log off; \(paths)
           server {
-            listen 127.0.0.1:\(port) reuseport;
+            listen 127.0.0.1:\(port) reuseport \(tls);
             location \(folder) {
               proxy_pass http://127.0.0.1:\(server)\(removesFolder ? "/" : "");
               proxy_set_header X-Forwarded-For $remote_addr;
@@ -55,8 +59,9 @@ final class ReverseProxy: Sendable {
           admin off
           auto_https off
         }
-        http://:\(port) {
+        \(identity == nil ? "http" : "https")://:\(port) {
           bind 127.0.0.1
+          \(identity.map { "tls \($0) \($0)" } ?? "")
           \(removesFolder ? "handle_path" : "handle") \(folder)* {
             reverse_proxy 127.0.0.1:\(server)
           }

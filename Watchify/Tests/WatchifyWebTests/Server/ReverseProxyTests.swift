@@ -157,8 +157,8 @@ extension ReverseProxyTests {
       let ended = try await Self.run(
         """
         ask() {
-          curl -sS --http2 --noproxy '*' --cacert chain --resolve nas.example:\(port.port):127.0.0.1 -b jar -c jar -o page \
-            -w '%{http_version} %{http_code} %{redirect_url}\\n' "$@"
+          curl -sS --http2 --noproxy '*' --cacert chain --resolve nas.example:\(port.port):127.0.0.1 \
+            -b jar -c jar -o page -w '%{http_version} %{http_code} %{redirect_url}\\n' "$@"
         }
         ask \(origin)/watch/
         csrf=$(sed -nE 's/.*name="csrf" value="([0-9a-f]+)".*/\\1/p' page | head -n 1)

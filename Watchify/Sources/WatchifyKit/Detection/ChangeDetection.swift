@@ -230,12 +230,10 @@ struct ChangeDetection {
         isUnsure: isUnsure || new.price == .zero || since == .zero)
     }
     // Zero is no compare-at price.
-    let crossedOut = old.compareAtPrice == .zero ? nil : old.compareAtPrice
-    if crossedOut != new.compareAtPrice {
-      let isRate = crossedOut.flatMap { old in new.compareAtPrice.map { rate?.explains(old, $0) ?? false } }
-      if isRate != true {
-        tell(.compareAtChanged, product, new, oldPrice: crossedOut, newPrice: new.compareAtPrice)
-      }
+    let (before, after) = (old.compareAtPrice?.unlessZero, new.compareAtPrice?.unlessZero)
+    if before != after {
+      let isRate = before.flatMap { old in after.map { rate?.explains(old, $0) ?? false } }
+      if isRate != true { tell(.compareAtChanged, product, new, oldPrice: before, newPrice: after) }
     }
     // Some shops unlist a sold-out size. One missing read may be a mistake of the feed.
     let wasGone = old.missingReads >= rules.readsUntilRemoved

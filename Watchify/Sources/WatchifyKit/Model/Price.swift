@@ -60,6 +60,9 @@ public struct Price: Hashable, Comparable, Sendable {
     tenThousandths = isNegative ? -value : value
   }
 
+  /// The price; `nil` if it is zero, which as a compare-at price means none.
+  var unlessZero: Price? { self == .zero ? nil : self }
+
   /// The exact amount as a `Decimal`.
   public var decimal: Decimal {
     // A division of two decimals takes several times as long as reading the price from the feed.

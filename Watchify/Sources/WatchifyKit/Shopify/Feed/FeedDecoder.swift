@@ -194,7 +194,7 @@ enum FeedDecoder {
       } else if scanner.matches(name, "compare_at_price") {
         let amount = try amount(&scanner)
         // Shops also write no price as 0.00.
-        variant.compareAtPrice = amount.price == .zero ? nil : amount.price
+        variant.compareAtPrice = amount.price?.unlessZero
         isCompareAtPriceBroken = amount.isBroken
       } else if scanner.matches(name, "available") {
         available = try scanner.boolIfAny()

@@ -4,7 +4,7 @@ import Foundation
 /// Notifications through a webhook: one HTTP request per message.
 ///
 /// Redirects are not followed, because they would carry the message to a server that the user has not named. The body
-/// of an acceptance is read up to ``longestAnswer`` and dropped: a response that ends early accepts nothing.
+/// of an acceptance is read up to 64 KB and dropped: a response that ends early accepts nothing.
 public actor WebhookChannel: NotificationChannel {
   /// The channel's name.
   public nonisolated var name: String { channel.name }

@@ -42,7 +42,7 @@ import Testing
   func editsByHandAreNoticed(_ settings: EncryptionSettings, _ column: String) async throws {
     let engine = try await open(settings)
     var attributes = ValueAttributes()
-    attributes.expires = Date() + 60
+    attributes.expires = Date() + 3_600
     try await engine.put("key", "value", attributes)
     try await engine.close()
     let again = try await SQLiteEngine.open(at: directory.path("store.db"))
@@ -51,7 +51,9 @@ import Testing
     switch column {
     case "attributes": try execute("UPDATE coffer_values SET attributes = substr(attributes, 12)")
     case "value":
-      try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)")
+      // The byte may be any.
+      let byte = "CASE substr(value, -1) WHEN x'00' THEN x'01' ELSE x'00' END"
+      try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || \(byte) AS BLOB)")
     default: try execute("UPDATE coffer_values SET key = CAST('\(key.string)x' AS BLOB)")
     }
     let changed = try await open(settings)
@@ -90,7 +92,8 @@ import Testing
     let engine = try await open(settings)
     try await engine.put("key", "secret")
     try await engine.close()
-    try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || x'00' AS BLOB)")
+    let byte = "CASE substr(value, -1) WHEN x'00' THEN x'01' ELSE x'00' END"
+    try execute("UPDATE coffer_values SET value = CAST(substr(value, 1, length(value) - 1) || \(byte) AS BLOB)")
     let again = try await open(settings)
     let store = TypedStore(engine: again, damagePolicy: .replace(with: Data("new".utf8)))
     #expect(try await store.load(Data.self, for: "key") == Data("new".utf8))

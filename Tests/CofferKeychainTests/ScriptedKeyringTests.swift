@@ -159,9 +159,14 @@
       for letter in behavior == "secrets" ? ["i", "j", "k", "l", "m"] : ["m"] {
         let path = "/org/freedesktop/secrets/collection/login/\(letter)"
         // The shell adds what is printed on standard error.
-        let helper = try HelperProcess(
-          ["keyring-secret", path], environment: bus.environment, by: ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>&1"])
-        let lines = try helper.lines()
+        let read = {
+          try HelperProcess(
+            ["keyring-secret", path], environment: bus.environment, by: ["/bin/sh", "-c", "exec \"$0\" \"$@\" 2>&1"]
+          ).lines()
+        }
+        var lines = try read()
+        // Under one session key of 256, the bytes that "m" sends happen to end in valid padding.
+        for _ in 0..<3 where letter == "m" && lines.last == "1 secrets" { lines = try read() }
         try #require(lines.count == 2, "\(lines)")
         #expect((lines[0] == "open") == (behavior == "secrets"), "\(lines)")
         #expect(lines[1].contains("The keyring"), "\(lines)")

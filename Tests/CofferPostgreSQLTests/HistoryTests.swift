@@ -12,8 +12,12 @@ struct HistoryTests {
     try await engine.commit(WriteBatch([.put("k", Data(text.utf8))]), from: StoreOrigin())
   }
 
-  @Test("A process that knows a lost commit is not told that its history goes on", arguments: [false, true])
-  func replaced(commitsFirst: Bool) async throws {
+  enum Meanwhile: CaseIterable {
+    case nothing, commit, commitsOfAnother
+  }
+
+  @Test("A process that knows a lost commit is not told that its history goes on", arguments: Meanwhile.allCases)
+  func replaced(_ meanwhile: Meanwhile) async throws {
     let server = try await PostgreSQLServer()
     let database = try await server.newDatabase()
     let link = try LinkProxy(to: server.port)
@@ -26,10 +30,15 @@ struct HistoryTests {
     try await restore(server, database)
     let other = try await open(server.port, database)
     for number in 4...7 { _ = try await put(other, "other \(number)") }
+    // They pass any revision at which this process could continue before it does.
+    let others = Task {
+      while meanwhile == .commitsOfAnother, !Task.isCancelled { _ = try await put(other, "\(UUID())") }
+    }
+    defer { others.cancel() }
     link.mode = .open
     let late = Task { for await _ in behind {} }
     defer { late.cancel() }
-    if commitsFirst {
+    if meanwhile == .commit {
       let commit = try await eventuallyPut(engine)
       #expect(try await other.entry("k")?.revision == commit.revision)
     }
@@ -42,6 +51,8 @@ struct HistoryTests {
     #expect(revision.rawValue > 7)
     #expect(try await engine.entry("k") != nil)
     #expect(engine.latestPosition.epoch != position.epoch)
+    others.cancel()
+    try? await others.value
     var again = engine.changes(since: position).makeAsyncIterator()
     guard case .reload? = await again.next() else { throw TestFailure("an old position was continued") }
     let next = try await put(engine, "next")

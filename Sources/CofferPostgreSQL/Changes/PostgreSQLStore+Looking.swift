@@ -59,7 +59,7 @@ extension PostgreSQLStore {
   /// one that they know, or if the store is gone.
   /// - Returns: Whether there is news.
   func lookAtHead() async throws -> Bool {
-    let known = latestRevision
+    let known = latestPosition
     let found: Look
     do { found = try await look() } catch {
       // Whether the server answers is noted by the database.
@@ -79,14 +79,14 @@ extension PostgreSQLStore {
     }
     guard try await agree(head: found.head, epoch: found.epoch, knownBefore: known) else { return true }
     let isNew = history.see(found.newest)
-    if found.head < known, isReadOnly {
+    if found.head < known.revision, isReadOnly {
       // The next handle that writes lets the revisions continue; until then, none is above those that were announced.
       guard isNew else { return false }
       begin(found)
       return true
     }
     feed.advance(to: found.head)
-    return found.head > known
+    return found.head > known.revision
   }
 
   // MARK: Histories
@@ -124,7 +124,8 @@ extension PostgreSQLStore {
     } else if found.epoch != epoch, found.head > latestRevision {
       begin(found)  // Another process has noticed it before.
     } else {
-      try await StoreCommitter(store: self).continueRevisions(beyond: max(found.head, latestRevision).next)
+      try await StoreCommitter(store: self).continueRevisions(
+        beyond: max(found.head, latestRevision).next, ending: found.epoch)
     }
     return true
   }

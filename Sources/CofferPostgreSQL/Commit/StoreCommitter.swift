@@ -110,8 +110,16 @@ struct StoreCommitter {
   // MARK: Lost histories
 
   /// Makes the revisions of a history that has lost commits continue beyond those that were announced.
-  func continueRevisions(beyond known: StoreRevision) async throws {
-    let (head, epoch) = try await database.withWriter { connection -> (Int64, Int64) in
+  /// - Parameter lost: the epoch that must end; `nil` if reaching `known` is enough.
+  func continueRevisions(beyond known: StoreRevision, ending lost: UInt64? = nil) async throws {
+    var (head, epoch) = try await advance(beyond: known)
+    // Commits to the lost history may have reached the revision meanwhile, which leaves its epoch.
+    while epoch == lost { (head, epoch) = try await advance(beyond: head.next) }
+    store.begin(epoch: epoch, at: head)
+  }
+
+  private func advance(beyond known: StoreRevision) async throws -> (StoreRevision, epoch: UInt64) {
+    try await database.withWriter { connection in
       let attempt = connection.attempt.withLock { $0 + 1 }
       do {
         let answer = try await connection.server.transact(
@@ -128,13 +136,12 @@ struct StoreCommitter {
           throw StorageError.storeIsGone(store.location)
         }
         connection.attempt.withLock { $0 = attempt }
-        return (rows.int8(0, 0), rows.int8(0, 1))
+        return (StoreRevision(head: rows.int8(0, 0)), UInt64(bitPattern: rows.int8(0, 1)))
       } catch let failure as ExchangeFailure {
         connection.server.abandon()
         throw store.error(failure)
       }
     }
-    store.begin(epoch: UInt64(bitPattern: epoch), at: StoreRevision(head: head))
   }
 }
 

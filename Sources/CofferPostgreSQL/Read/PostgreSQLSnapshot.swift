@@ -89,7 +89,7 @@ extension PostgreSQLStore {
   /// Takes a snapshot of the present state.
   func snapshot(on connection: ServerConnection) async throws -> PostgreSQLSnapshot {
     while true {
-      let known = latestRevision
+      let known = latestPosition
       let snapshot = try await PostgreSQLSnapshot(of: self, on: connection)
       do {
         if try await agree(head: snapshot.revision, epoch: snapshot.epoch, knownBefore: known) { return snapshot }

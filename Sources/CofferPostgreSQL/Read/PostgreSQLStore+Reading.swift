@@ -8,7 +8,7 @@ extension PostgreSQLStore {
   /// Reads rows by a statement that returns head and epoch first, again if the history turns out to have lost commits.
   private func read(_ call: ServerCall) async throws -> ServerRows {
     while true {
-      let known = latestRevision
+      let known = latestPosition
       let rows: ServerRows
       do { rows = try await database.read(call) } catch let error as StorageError {
         throw error.locating(at: location)

@@ -28,7 +28,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
   public var isReadOnly: Bool { store.isReadOnly }
   public var clock: StoreClock { store.clock }
   public var latestRevision: StoreRevision { store.latestRevision }
-  public var latestPosition: JournalPosition { JournalPosition(epoch: store.epoch, revision: latestRevision) }
+  public var latestPosition: JournalPosition { store.latestPosition }
 
   /// Opens a store. By default, a store that is missing is created, with the tables of this library if the database has
   /// none yet, provided that the role may do so.

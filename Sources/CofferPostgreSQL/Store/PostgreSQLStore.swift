@@ -60,6 +60,7 @@ final class PostgreSQLStore: Sendable {
   var deadline: Duration { database.deadline }
   var epoch: UInt64 { state.withLock { $0.epoch } }
   var latestRevision: StoreRevision { feed.latest }
+  var latestPosition: JournalPosition { JournalPosition(epoch: epoch, revision: latestRevision) }
 
   func error(_ failure: ExchangeFailure) -> StorageError { database.error(failure, at: location) }
 
@@ -137,14 +138,15 @@ final class PostgreSQLStore: Sendable {
   /// A head below that revision belongs to a history that has lost commits, after a failover without a quorum or the
   /// restoration of a backup. The revisions then continue beyond those that were announced, under a new epoch.
   /// - Returns: `false` if the history has lost commits: the caller reads again.
-  func agree(head: StoreRevision, epoch: UInt64, knownBefore: StoreRevision) async throws -> Bool {
+  func agree(head: StoreRevision, epoch: UInt64, knownBefore: JournalPosition) async throws -> Bool {
     if try await checkHistory() { return false }
     // A handle that only reads changes nothing: the next one that writes lets the revisions continue.
-    if head < knownBefore, !isReadOnly {
+    if head < knownBefore.revision, !isReadOnly {
       try await StoreCommitter(store: self).continueRevisions(beyond: latestRevision)
       return false
     }
-    state.withLock { $0.epoch = epoch }
+    // A read that began before another epoch did must not bring the old one back.
+    state.withLock { if $0.epoch == knownBefore.epoch { $0.epoch = epoch } }
     return true
   }
 

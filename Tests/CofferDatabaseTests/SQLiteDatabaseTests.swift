@@ -39,6 +39,37 @@ import Testing
     try await database.engine.close()
   }
 
+  @Test func theRowIDOfAnInsertedRowIsKnown() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let rows = try await database.write { transaction in
+      try ["A", "B"].map { name in
+        try transaction.execute("INSERT INTO shops (name) VALUES (?1)", [.text(name)])
+        return transaction.lastInsertedRowID
+      }
+    }
+    #expect(rows == [1, 2])
+    try await database.engine.close()
+  }
+
+  @Test func memoryIsReleasedBesideReadsAndWrites() async throws {
+    let directory = try TemporaryDirectory()
+    let database = try await open(directory)
+    try await database.migrate(shop)
+    let revision = database.engine.latestRevision
+    let names = try await database.engine.withSnapshot { snapshot in
+      await database.releaseMemory()  // The reader of the snapshot stays.
+      try await database.write { try $0.execute("INSERT INTO shops (name) VALUES ('A')") }
+      await database.releaseMemory()
+      #expect(snapshot.revision == revision)
+      return try await database.read { try $0.query("SELECT name FROM shops") { $0.text(0) } }
+    }
+    #expect(names == ["A"])
+    #expect(database.engine.latestRevision == revision.next)  // Releasing memory is no commit.
+    try await database.engine.close()
+  }
+
   @Test func equalStringsWithOtherBytesAreOtherStatements() async throws {
     let directory = try TemporaryDirectory()
     let database = try await open(directory)

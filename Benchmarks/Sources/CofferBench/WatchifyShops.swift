@@ -99,6 +99,7 @@ private func requestPages(_ service: StoreService, _ container: ModelContainer) 
     for path in ["/activity", "/products", "/shops"] {
       let start = now()
       let response = await site.respond(to: HTTPRequest("GET", path))
+      if Task.isCancelled { break }  // It may have been answered with an error.
       times.append(now() - start)
       precondition(response.status == 200)
       try? await Task.sleep(for: .milliseconds(200))

@@ -142,7 +142,8 @@ private func measureEvents(_ bench: inout Bench, _ directory: URL) async throws 
       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))
       INSERT INTO events (id, store, at, type, magnitude, product, product_title, old_price, new_price, is_read)
       SELECT printf('%032d', i), 1, 1790000000000 + i, 1 + i % 10, 'small', i % 25000, 'Mat', 10000, 9000, i % 7 <> 0
-      FROM n
+      FROM n;
+      INSERT OR REPLACE INTO unread SELECT store, type, count(*) FROM events WHERE is_read = 0 GROUP BY store, type;
       """, on: folder.appendingPathComponent("watchify.db").path)
     let (service, container) = try await service(folder, at: beginning)
     services.append((count, service, container))

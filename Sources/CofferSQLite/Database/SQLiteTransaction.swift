@@ -1,3 +1,4 @@
+import CofferCSQLite
 public import CofferCore
 public import Foundation
 
@@ -42,6 +43,10 @@ public final class SQLiteTransaction {
   ) throws -> [R] {
     try statements().query(sql, arguments, row)
   }
+
+  /// The row id that was assigned to the last row which this connection has inserted into a table with row ids; 0 if
+  /// there is none. Cheaper than `RETURNING`, for which SQLite prepares to undo the statement.
+  public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(committer.connection.handle) }
 
   /// Returns the value of a key in this transaction, or `nil` if the key is absent or its value has expired.
   /// - Throws: `StorageError`: `damaged` if the value does not match its checksum.

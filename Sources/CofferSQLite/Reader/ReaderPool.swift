@@ -19,7 +19,7 @@ final class ReaderPool: Sendable {
   private static let limits = [64, 16, 8]
   private static let deepLimit = 4
   /// The maximum number of concurrent single reads; processes rarely have as many threads.
-  private static let singleLimit = 64
+  fileprivate static let singleLimit = 64
 
   /// The number of loans that the current task runs inside of.
   @TaskLocal static var depth = 0
@@ -37,13 +37,16 @@ final class ReaderPool: Sendable {
 
   fileprivate struct State {
     var idle: [Reader] = []
+    /// The single reads under way, and the threads that wait for the end of one.
+    var singles = 0
+    var waitingSingles = 0
     var lines: [Line] = []
     var lastID: UInt64 = 0
     var refusal: StorageError?
   }
 
   private let state = Locked(State())
-  private let singles = DispatchSemaphore(value: singleLimit)
+  private let singleEnded = DispatchSemaphore(value: 0)
   private let makeReader: @Sendable () throws -> Reader
 
   init(makeReader: @escaping @Sendable () throws -> Reader) {
@@ -55,26 +58,27 @@ final class ReaderPool: Sendable {
   /// Performs a read on the caller's thread, which is cheaper than switching threads. `body` must not use the pool
   /// again.
   func read<R>(_ body: (Reader) throws -> R) throws -> R {
-    singles.wait()
-    defer { singles.signal() }
-    return try readNow(body)
+    var idle: Reader?
+    while try !state.withLock({ try $0.admitSingle(&idle, mayWait: true) }) { singleEnded.wait() }
+    return try perform(body, with: idle)
   }
 
   /// Performs a read for callers that must not block; returns `nil` if all readers for single reads are in use.
   func readWithoutWaiting<R>(_ body: (Reader) throws -> R) throws -> R? {
-    guard singles.wait(timeout: .now()) == .success else { return nil }
-    defer { singles.signal() }
-    return try readNow(body)
+    var idle: Reader?
+    guard try state.withLock({ try $0.admitSingle(&idle, mayWait: false) }) else { return nil }
+    return try perform(body, with: idle)
   }
 
-  private func readNow<R>(_ body: (Reader) throws -> R) throws -> R {
-    let idle = try state.withLock { state in
-      if let refusal = state.refusal { throw refusal }
-      return state.idle.popLast()
+  private func perform<R>(_ body: (Reader) throws -> R, with idle: Reader?) throws -> R {
+    var reader = idle
+    defer {
+      let mustWake = state.withLock { $0.endSingle(reader) }
+      if mustWake { singleEnded.signal() }
     }
-    let reader = try idle ?? makeReader()
-    defer { state.withLock { $0.keep(reader) } }
-    return try body(reader)
+    let used = try reader ?? makeReader()
+    reader = used
+    return try body(used)
   }
 
   // MARK: Loans
@@ -131,6 +135,15 @@ final class ReaderPool: Sendable {
     next?.waiter.continuation.resume(returning: next?.reader)
   }
 
+  /// Closes the idle readers, each of which keeps a cache of pages. Later reads open new ones.
+  func closeIdle() {
+    let idle = state.withLock { state in
+      defer { state.idle.removeAll() }
+      return state.idle
+    }
+    withExtendedLifetime(idle) {}  // They are closed here, outside the lock.
+  }
+
   /// Closes the pool: idle readers at once, lent ones on return. Waiting and later callers receive `refusal`.
   func close(_ refusal: StorageError) {
     let waiters = state.withLock { state -> [Waiter] in
@@ -156,6 +169,28 @@ extension ReaderPool {
 }
 
 extension ReaderPool.State {
+  /// Admits a single read, with an idle reader if there is one.
+  /// - Returns: `false` if there are too many; with `mayWait`, the thread is woken when one has ended.
+  fileprivate mutating func admitSingle(_ reader: inout Reader?, mayWait: Bool) throws -> Bool {
+    if let refusal { throw refusal }
+    guard singles < ReaderPool.singleLimit else {
+      if mayWait { waitingSingles += 1 }
+      return false
+    }
+    singles += 1
+    reader = idle.popLast()
+    return true
+  }
+
+  /// - Returns: Whether a waiting thread must be woken, which then tries again.
+  fileprivate mutating func endSingle(_ reader: Reader?) -> Bool {
+    singles -= 1
+    if let reader { keep(reader) }
+    guard waitingSingles > 0 else { return false }
+    waitingSingles -= 1
+    return true
+  }
+
   fileprivate mutating func borrow(_ depth: Int) throws -> ReaderPool.Admission {
     if let refusal { throw refusal }
     while lines.count <= depth { lines.append(ReaderPool.Line()) }

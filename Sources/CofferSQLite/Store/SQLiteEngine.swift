@@ -285,6 +285,9 @@ public final class SQLiteEngine: ExpiringEngine {
     if store.release() { await store.close() } else { await store.writer.drain() }
   }
 
+  /// Closes readers that are not in use.
+  package func closeIdleReaders() { (try? openStore())?.readers.closeIdle() }
+
   /// Returns the store and its writer.
   /// - Throws: `closed`, or `readOnly` if the store is open for reading only.
   func openStore() throws -> SQLiteStore {

@@ -49,10 +49,9 @@ extension StoreService {
   }
 
   /// Returns memory that is not in use to the system, for the time until the next round: the cached pages of the
-  /// database, up to 8 MB for each connection, and what the allocator keeps.
+  /// database, and what the allocator keeps.
   public nonisolated func releaseMemory() async {
-    try? await database.write { try $0.execute("PRAGMA shrink_memory") }
-    _ = try? await database.read { try $0.query("PRAGMA shrink_memory", []) { _ in } }
+    await database.releaseMemory()
     watchify_trim_memory()
   }
 }

@@ -81,7 +81,9 @@ enum CatalogueRows {
     _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws -> [Int64] {
     let rows = try changes.products.map { change in
-      let row = try write(change.product, isNew: change.isNew, store, now, transaction)
+      let row =
+        try change.isOwnChange
+        ? write(change.product, isNew: change.isNew, store, now, transaction) : change.product.row
       for variant in change.product.variants { try write(variant, row, now, transaction) }
       let snapshots = Set(change.snapshots)
       for variant in change.product.variants where snapshots.contains(variant.id) {
@@ -93,8 +95,14 @@ enum CatalogueRows {
           ])
       }
       guard !change.product.variants.isEmpty else { return row }
-      // Lists show the price of the first listed variant and whether any variant is available.
-      try transaction.execute("UPDATE products SET \(shownValues) WHERE row = ?1", [.integer(row)])
+      // Lists show the price of the first listed variant and whether any variant is available. One by one, because
+      // each column is in other indexes, which would be written although it is the same.
+      try transaction.execute(
+        "UPDATE products SET price = \(shownPrice) WHERE row = ?1 AND price <> \(shownPrice)", [.integer(row)])
+      try transaction.execute(
+        """
+        UPDATE products SET is_available = 1 - is_available WHERE row = ?1 AND is_available <> \(shownAvailability)
+        """, [.integer(row)])
       return row
     }
     try transaction.execute(
@@ -128,11 +136,14 @@ enum CatalogueRows {
     }
   }
 
-  static let shownValues = """
-    price = coalesce((SELECT price FROM variants WHERE product = products.row AND missing_since IS NULL
-      ORDER BY position, id LIMIT 1), price),
-    is_available = EXISTS (
-      SELECT 1 FROM variants WHERE product = products.row AND missing_since IS NULL AND is_available)
+  static let shownValues = "price = \(shownPrice), is_available = \(shownAvailability)"
+
+  private static let shownPrice = """
+    coalesce((SELECT price FROM variants WHERE product = products.row AND missing_since IS NULL
+      ORDER BY position, id LIMIT 1), price)
+    """
+  private static let shownAvailability = """
+    EXISTS (SELECT 1 FROM variants WHERE product = products.row AND missing_since IS NULL AND is_available)
     """
 
   private static func write(

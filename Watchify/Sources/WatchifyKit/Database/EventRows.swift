@@ -34,17 +34,20 @@ enum EventRows {
       var product: Int64
     }
     var pieces: Set<Piece> = []
+    var counts: [ChangeType: Int64] = [:]
     var start: UInt8 = 0
-    return try news.enumerated().map { number, change in
+    let events = try news.enumerated().map { number, change in
       // A thousand ids begin with the same byte. Otherwise each would change another page of their index.
       if number.isMultiple(of: 1_000) { start = .random(in: .min ... .max) }
       let id = id(beginningWith: start)
       let isFirst = change.productID.map { pieces.insert(Piece(type: change.type, product: $0)).inserted } ?? true
-      let row = try transaction.query(
+      if isFirst { counts[change.type, default: 0] += 1 }
+      // No trigger and no `RETURNING`: SQLite then copies each page that the statement changes.
+      try transaction.execute(
         """
         INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, variant_title, old_price,
           new_price, currency, old_text, new_text, is_unsure, is_first, wish)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17) RETURNING row
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
         """,
         [
           .text(id.uuidString), .integer(store.no), .date(now), .integer(change.type.code),
@@ -52,10 +55,15 @@ enum EventRows {
           .optional(change.variantID), .optional(change.variantTitle), .optional(change.oldPrice),
           .optional(change.newPrice), .optional(currency), .optional(change.oldText), .optional(change.newText),
           .flag(change.isUnsure), .flag(isFirst), .optional(change.wishID?.uuidString),
-        ]
-      ) { $0.integer(0) }[0]
-      return (row, event(id, change, store, currency, now))
+        ])
+      return (transaction.lastInsertedRowID, event(id, change, store, currency, now))
     }
+    for (type, count) in counts {
+      try transaction.execute(
+        "INSERT INTO unread VALUES (?1, ?2, ?3) ON CONFLICT DO UPDATE SET count = count + ?3",
+        [.integer(store.no), .integer(type.code), .integer(count)])
+    }
+    return events
   }
 
   private static func id(beginningWith start: UInt8) -> UUID {

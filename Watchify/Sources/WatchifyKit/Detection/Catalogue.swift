@@ -83,6 +83,8 @@ struct ChangeSet: Equatable, Sendable {
   struct ProductChange: Equatable, Sendable {
     var product: StoredProduct
     var isNew: Bool
+    /// Whether anything but its variants has changed.
+    var isOwnChange = true
     /// The variants that get a new snapshot in their history.
     var snapshots: [Int64]
   }

@@ -129,7 +129,8 @@ struct ChangeDetection {
     bare.publishedAt = new.publishedAt ?? old.publishedAt
     guard bare != known || !variants.isEmpty else { return }
     new.publishedAt = bare.publishedAt
-    result.products.append(.init(product: new, isNew: false, snapshots: snapshots))
+    result.products.append(
+      .init(product: new, isNew: false, isOwnChange: bare != known, snapshots: snapshots))
   }
 
   private mutating func miss(_ product: StoredProduct, isHidden: Bool) {

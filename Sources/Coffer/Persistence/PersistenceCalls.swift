@@ -17,12 +17,10 @@ package struct PersistenceCalls: Sendable {
 
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let key = try StoreKey(key)
-    return try await store.orPrevious {
-      try await store.migrating {
-        guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
-        return try store.coding.decode(type, from: encoded, for: key)
-      }
-    } previous: {
+    return try await store.reading {
+      guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
+      return try store.coding.decode(type, from: encoded, for: key)
+    } newer: {
       try await store.previousValue(type, for: key)
     }
   }
@@ -54,14 +52,12 @@ package struct PersistenceCalls: Sendable {
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {
     let keys = try keys.map { try StoreKey($0) }
-    return try await store.migrating {
-      try await store.orPrevious {
-        try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
-          try encoded.map { try store.coding.decode(type, from: $0, for: key) }
-        }
-      } previous: {
-        try await store.previousValues(type, for: keys)
+    return try await store.reading {
+      try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
+        try encoded.map { try store.coding.decode(type, from: $0, for: key) }
       }
+    } newer: {
+      try await store.previousValues(type, for: keys)
     }
   }
 

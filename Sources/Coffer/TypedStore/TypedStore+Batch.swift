@@ -39,16 +39,13 @@ extension TypedStore {
   /// values are not read again.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
   public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
-    try await handlingDamage { error in
-      error.key.flatMap { keys.contains($0) ? $0 : nil }
-    } by: {
-      try await handle($1, of: $0, as: type)
-    } read: {
-      try await orPrevious {
-        try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
-      } previous: {
-        try await previousValues(type, for: keys)
-      }
+    try await reading {
+      try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
+    } damaged: { error in
+      guard let key = error.key, keys.contains(key) else { throw error }
+      try await handle(error, of: key, as: type)
+    } newer: {
+      try await previousValues(type, for: keys)
     }
   }
 

@@ -22,7 +22,7 @@ extension TypedStore {
     _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
-    try await handlingDamage(of: key, as: type) {
+    try await reading {
       try await update(key, durability: durability, transaction: transaction) {
         try coding.decode(type, from: $0, for: key)
       } encode: {
@@ -30,6 +30,8 @@ extension TypedStore {
       } transform: {
         try transform($0)
       }
+    } damaged: {
+      try await handle($0, of: key, as: type)
     }
   }
 

@@ -51,16 +51,11 @@ extension TypedStore {
         guard let needed = await nextRevision(of: key, after: before, waiting) else { return nil }
         let position = engine.latestPosition
         do {
-          let (value, revision, expires) = try await orPrevious {
-            try await handlingDamage {
-              _ in
-              key
-            } by: {
-              try await handle($1)
-            } read: {
-              try await present(key, notBefore: needed.revision, decode)
-            }
-          } previous: {
+          let (value, revision, expires) = try await reading {
+            try await present(key, notBefore: needed.revision, decode)
+          } damaged: {
+            try await handle($0)
+          } newer: {
             try await previous().map { ($0, position.revision, nil) }
           }
           progress.withLock { $0 = ValueProgress(seen: (revision, expires)) }

@@ -154,7 +154,7 @@ public final class TypedStore: Sendable {
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
   ) async throws -> StoreCommit {
     let commit =
-      if let schema = coding.schema {
+      if let schema = coding.schema, schema.isInUse {
         try await commitChecked(batch, by: schema)
       } else {
         try await engine.commit(batch, from: origin)
@@ -185,11 +185,11 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await orPrevious {
-      try await handlingDamage(of: key, as: type) {
-        try await load(key) { try coding.decode(type, from: $0, for: key) }
-      }
-    } previous: {
+    try await reading {
+      try await load(key) { try coding.decode(type, from: $0, for: key) }
+    } damaged: {
+      try await handle($0, of: key, as: type)
+    } newer: {
       try await previousValue(type, for: key)
     }
   }

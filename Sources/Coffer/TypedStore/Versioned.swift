@@ -29,13 +29,13 @@ extension TypedStore {
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
     try await pending?.flush([key])
-    return try await orPrevious {
-      try await handlingDamage(of: key, as: type) {
-        let entry = try await engine.versionedEntry(key)
-        return Versioned(
-          try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
-      }
-    } previous: {
+    return try await reading {
+      let entry = try await engine.versionedEntry(key)
+      return Versioned(
+        try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+    } damaged: {
+      try await handle($0, of: key, as: type)
+    } newer: {
       try await previousEntry(type, for: key).map { Versioned($0.value, revision: $0.revision) }
     }
   }

@@ -16,13 +16,15 @@ extension ValueAttributes {
 extension StorageError {
   /// Returns the error for a value whose bytes are not what was stored under its key: they are in a form of another
   /// program, or an envelope that was not opened. Returns `nil` for any other.
-  package static func foreignForm(_ attributes: ValueAttributes, at location: String, key: StoreKey) -> StorageError? {
+  package static func foreignForm(
+    _ attributes: ValueAttributes, at location: @autoclosure () -> String, key: StoreKey
+  ) -> StorageError? {
     guard !attributes.isEmpty else { return nil }
-    guard !attributes.isSealed else { return .isSealed(key, location: location) }
+    guard !attributes.isSealed else { return .isSealed(key, location: location()) }
     guard attributes[.foreignForm] != nil else { return nil }
     return StorageError(
       .foreignFormat, "Another program has stored the value in its own form: a JSON object with a transaction id.",
       advice: "Take it over from the directory of the store itself, or write the key again. It is unchanged.",
-      location: location, key: key)
+      location: location(), key: key)
   }
 }

@@ -43,8 +43,14 @@ package final class SelectiveEncryption: EngineDecorator {
   /// The engine that encrypts, once the key ring is open; the engine of the store before.
   package var base: any StorageEngine { opened ?? plain }
 
-  /// That of the store, whose plain values may have its full size.
+  // The encryption changes none of these, so that asking takes no lock. Plain values may have the store's full size.
   package var capabilities: StoreCapabilities { plain.capabilities }
+  package var isReadOnly: Bool { plain.isReadOnly }
+  package var description: String { plain.description }
+  package var clock: StoreClock { plain.clock }
+  package var events: CofferEvents? { plain.events }
+  package var latestRevision: StoreRevision { plain.latestRevision }
+  package var latestPosition: JournalPosition { plain.latestPosition }
 
   var opened: EncryptedEngine? { state.withLock { $0.opened } }
 

@@ -132,10 +132,12 @@ struct ValueMove<Key: StorageKey>: Sendable {
   fileprivate func read<S: StorageKey>(_ key: S, _ any: AnyStorageKey) async throws -> Source? {
     guard try await router.mayExist(key.domain) else { return nil }
     let (resolved, serializer) = (try await router.resolve(key), key.serializer)
-    return try await router.handlingDamage(of: key, resolved) {
+    return try await resolved.store.reading {
       guard let entry = try await resolved.flushedEngine(for: resolved.key).entry(resolved.key) else { return nil }
       let value = try serializer.value(from: EncodedValue(entry), resolved)
       return Source(resolved: resolved, key: any, entry: entry, value: value)
+    } damaged: {
+      try await router.handle($0, of: key, resolved)
     }
   }
 

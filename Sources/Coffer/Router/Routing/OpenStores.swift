@@ -157,7 +157,11 @@ final class OpenStores: Sendable {
       engine: engine, cacheCapacity: configuration.cacheCapacity,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
       declaredAccessControl: control(at: location),
-      schema: StoreSchema { [schemas] in schemas.schema(of: $0, in: location) },
+      schema: StoreSchema { [schemas] in
+        schemas.isEmpty
+      } lookup: { [schemas] in
+        schemas.schema(of: $0, in: location)
+      },
       cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))
   }
 

@@ -40,8 +40,11 @@ extension Serializer {
 
   /// Decodes a value whose version was checked.
   func presentValue(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    let location = resolved.store.engine.description
-    if let error = StorageError.foreignForm(encoded.attributes, at: location, key: resolved.key) { throw error }
+    if let error = StorageError.foreignForm(
+      encoded.attributes, at: resolved.store.engine.description, key: resolved.key)
+    {
+      throw error
+    }
     do {
       if let value = try encoded.legacyValue(Value.self) { return value }
       if isNative, let value = encoded.preference(Value.self) { return value }

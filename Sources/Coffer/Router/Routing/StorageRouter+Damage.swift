@@ -1,19 +1,6 @@
 import Foundation
 
 extension StorageRouter {
-  /// Reads a key, and reads it again after its damaged value was handled.
-  nonisolated func handlingDamage<K: StorageKey, R>(
-    of key: K, _ resolved: ResolvedKey, read: () async throws -> R
-  ) async throws -> R {
-    try await resolved.store.handlingDamage { _ in
-      resolved.key
-    } by: {
-      try await handle($1, of: key, resolved)
-    } read: {
-      try await read()
-    }
-  }
-
   /// Runs the policy of a key, or that of its store, after a read has failed, and returns if the value should be read
   /// again. A replacement is not sent to other devices: theirs may be intact.
   nonisolated func handle<K: StorageKey>(

@@ -121,15 +121,14 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
 
   private func nextPage() async throws -> ArraySlice<StoreEntry> {
     let (store, prefix) = (resolved.store, resolved.record.key)
-    return try await store.handlingDamage { error in
-      error.key.flatMap { $0.hasPrefix(prefix) ? $0 : nil }
-    } by: { key, error in
-      try await router.handle(error, of: family.member(key), resolved.member(key))
-    } read: {
+    return try await store.reading {
       try await store.engine.withSnapshot { [last, pageSize, resolved] in
         let page = try await $0.page(prefix: prefix, after: last, limit: pageSize)
         return try await resolved.inPresentVersion(page, of: $0)[...]
       }
+    } damaged: { error in
+      guard let key = error.key, key.hasPrefix(prefix) else { throw error }
+      try await router.handle(error, of: family.member(key), resolved.member(key))
     }
   }
 }

@@ -154,11 +154,11 @@ public actor StorageRouter: StorageProviding {
 
   private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
     let serializer = key.serializer
-    return try await resolved.store.orPrevious {
-      try await handlingDamage(of: key, resolved) {
-        try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
-      }
-    } previous: {
+    return try await resolved.store.reading {
+      try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
+    } damaged: {
+      try await handle($0, of: key, resolved)
+    } newer: {
       try await previous(of: key, resolved)?.value
     }
   }
@@ -232,7 +232,7 @@ public actor StorageRouter: StorageProviding {
   ) async throws -> K.Value {
     let resolved = try await resolve(key)
     let serializer = key.serializer
-    let stored = try await handlingDamage(of: key, resolved) {
+    let stored = try await resolved.store.reading {
       try await resolved.store.update(
         resolved.key, durability: .full, transaction: nil,
         decode: { try serializer.value(from: $0, resolved) },
@@ -246,6 +246,8 @@ public actor StorageRouter: StorageProviding {
           try transform(&value)
           return value
         })
+    } damaged: {
+      try await handle($0, of: key, resolved)
     }
     guard let stored else { throw StorageError.absent(resolved) }
     return stored

@@ -36,16 +36,15 @@ extension StorageRouter {
     guard let store = resolved.first?.store else { return state }
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
     try await store.flush()
-    let entries = try await store.handlingDamage { error in
-      resolved.first { $0.key == error.key }?.key
-    } by: { damaged, error in
-      for (key, resolved) in zip(keys, resolved) where resolved.key == damaged {
-        return try await handle(error, of: key, resolved)
-      }
-    } read: {
+    let entries = try await store.reading {
       let entries = try await store.engine.entries(resolved.map(\.key))
       guard resolved.contains(where: { $0.record.schema != nil }) else { return entries }
       return try await presentVersions(of: resolved, in: store.engine)
+    } damaged: { error in
+      for (key, resolved) in zip(keys, resolved) where resolved.key == error.key {
+        return try await handle(error, of: key, resolved)
+      }
+      throw error
     }
     for (resolved, entry) in zip(resolved, entries) {
       state.found[resolved.key] = (resolved, entry.map { EncodedValue($0) })

@@ -126,13 +126,13 @@ extension StorageRouter {
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let resolved = try await resolve(key)
     let (engine, serializer) = (try await resolved.flushedEngine(for: resolved.key), key.serializer)
-    return try await resolved.store.orPrevious {
-      try await handlingDamage(of: key, resolved) {
-        let entry = try await engine.versionedEntry(resolved.key)
-        let value = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
-        return Versioned(value, revision: entry?.revision)
-      }
-    } previous: {
+    return try await resolved.store.reading {
+      let entry = try await engine.versionedEntry(resolved.key)
+      let value = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
+      return Versioned(value, revision: entry?.revision)
+    } damaged: {
+      try await handle($0, of: key, resolved)
+    } newer: {
       try await previous(of: key, resolved).map { Versioned($0.value, revision: $0.revision) }
     }
   }

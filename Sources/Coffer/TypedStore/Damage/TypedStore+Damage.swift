@@ -12,29 +12,12 @@ extension TypedStore {
   ) async throws -> T? {
     let coding = coding
     let plan = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }
-    return try await orPrevious {
-      try await handlingDamage { _ in
-        key
-      } by: { key, error in
-        try await damage.handle(key, after: error, plan) { try coding.check(type, $0, for: key) }
-      } read: {
-        try await load(key) { try coding.decode(type, from: $0, for: key) }
-      }
-    } previous: {
+    return try await reading {
+      try await load(key) { try coding.decode(type, from: $0, for: key) }
+    } damaged: {
+      try await damage.handle(key, after: $0, plan) { try coding.check(type, $0, for: key) }
+    } newer: {
       try await previousValue(type, for: key)
-    }
-  }
-
-  func handlingDamage<R, T: Decodable & Sendable>(
-    of key: StoreKey, as type: T.Type, read: () async throws -> R
-  ) async throws -> R {
-    try await handlingDamage {
-      _ in
-      key
-    } by: {
-      try await handle($1, of: $0, as: type)
-    } read: {
-      try await read()
     }
   }
 
@@ -44,31 +27,6 @@ extension TypedStore {
     try await damage.handle(key, after: error, DamagePlan(damage.policy) { coding.marked(EncodedValue($0), for: key) })
     {
       try coding.check(type, $0, for: key)
-    }
-  }
-
-  /// Reads, and reads again after each damaged value that was handled and each older one that was migrated.
-  /// - Parameters:
-  ///   - damaged: returns the key of the damaged value that an error is about; `nil` if it is not one that is read.
-  ///   - handle: throws if the value cannot be replaced.
-  ///   - read: throws `damaged` for a damaged value.
-  func handlingDamage<R>(
-    _ damaged: (StorageError) -> StoreKey?, by handle: (StoreKey, StorageError) async throws -> Void,
-    read: () async throws -> R
-  ) async throws -> R {
-    var handled: Set<StoreKey> = []
-    var migrated: [StoreKey: Int] = [:]
-    while true {
-      do { return try await read() } catch let error as StorageError where error.code == .damaged {
-        guard let key = damaged(error), handled.insert(key).inserted else { throw error }
-        try await handle(key, error)
-      } catch let error as StorageError where error.code == .migrationNeeded {
-        guard let key = error.key, coding.schema != nil else { throw error }
-        // Another process may roll the value back again and again.
-        migrated[key, default: 0] += 1
-        guard migrated[key, default: 0] <= 10 else { throw error }
-        try await migrateValue(of: key)
-      }
     }
   }
 }

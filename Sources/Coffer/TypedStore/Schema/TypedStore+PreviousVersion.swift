@@ -10,17 +10,6 @@ extension TypedStore {
     return (entry, try OldForm(entries[1]?.value, of: key, replacedBy: entry.value, at: engine.description))
   }
 
-  /// Calls `read`, and `previous` if it has found a value of a newer version.
-  /// - Throws: the error of `read` if `previous` returns `nil`.
-  func orPrevious<R>(_ read: () async throws -> R, previous: () async throws -> R?) async throws -> R {
-    do { return try await read() } catch let error as StorageError
-      where error.code == .newerFormat && coding.schema != nil
-    {
-      guard let value = try await previous() else { throw error }
-      return value
-    }
-  }
-
   /// Returns the value of a key that a newer version of the application has migrated, from its kept old form; `nil` if
   /// there is none of this version.
   func previousValue<T: Decodable>(_ type: T.Type, for key: StoreKey) async throws -> T? {

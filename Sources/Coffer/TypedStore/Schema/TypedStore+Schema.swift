@@ -26,17 +26,6 @@ extension TypedStore {
     }
   }
 
-  /// Reads, and reads again after each older value that was migrated.
-  func migrating<R>(_ read: () async throws -> R) async throws -> R {
-    try await handlingDamage { _ in
-      nil
-    } by: { _, error in
-      throw error
-    } read: {
-      try await read()
-    }
-  }
-
   /// Returns, for each of several values, the operations that migrate it if it is unchanged until then, `nil` if there
   /// is nothing to do, or the reason why it cannot be migrated.
   /// - Throws: `CancellationError`.

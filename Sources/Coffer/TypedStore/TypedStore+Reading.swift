@@ -1,0 +1,47 @@
+extension TypedStore {
+  /// Reads. An error leaves the path of a read here, and nothing else knows of what may follow: a damaged value is
+  /// handled by its policy and an older one migrated, and it is read again; a newer one is read from its kept old form.
+  /// - Parameters:
+  ///   - read: reads; called again after damage was handled or a value migrated.
+  ///   - handle: handles damage; throws if the value is none of those that are read, or cannot be replaced.
+  ///   - previous: returns what is read if a value is of a newer version; `nil` if it has no kept old form.
+  @inline(__always)  // A read that succeeds costs no frame.
+  func reading<R>(
+    _ read: () async throws -> R, damaged handle: (StorageError) async throws -> Void = { throw $0 },
+    newer previous: () async throws -> R? = { nil }
+  ) async throws -> R {
+    do { return try await read() } catch let error as StorageError {
+      return try await recover(from: error, read, handle, previous)
+    }
+  }
+
+  private func recover<R>(
+    from first: StorageError, _ read: () async throws -> R, _ handle: (StorageError) async throws -> Void,
+    _ previous: () async throws -> R?
+  ) async throws -> R {
+    var error = first
+    var handled: Set<StoreKey?> = []
+    var migrations: [StoreKey: Int] = [:]
+    while true {
+      var isNewer = false
+      switch error.code {
+      case .damaged where handled.insert(error.key).inserted: try await handle(error)
+      case .migrationNeeded where coding.schema != nil:
+        // Another process may roll the value back again and again.
+        guard let key = error.key, migrations[key, default: 0] < 10 else { throw error }
+        migrations[key, default: 0] += 1
+        try await migrateValue(of: key)
+      case .newerFormat where coding.schema != nil: isNewer = true
+      default: throw error
+      }
+      do {
+        guard isNewer else { return try await read() }
+        if let value = try await previous() { return value }
+      } catch let next as StorageError where !isNewer || next.code != .newerFormat {
+        error = next
+        continue
+      }
+      throw error
+    }
+  }
+}

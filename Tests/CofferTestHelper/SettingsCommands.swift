@@ -8,9 +8,8 @@ func runOnSettings(_ command: String, _ store: String, _ rest: [String]) async t
   let router = StorageRouter()
   if rest[0] == "settings" {
     let settings = try await router.settings(key)
-    // An idle writer commits on this thread; for a busy one an assignment waits no longer than 0.1 s.
     try await settings.flush()
-    settings[key] = 7
+    for _ in 0..<assignments { settings[key] = 7 }
     end(rest[1])
   } else {
     try await assignStored(key, router, rest[1])
@@ -22,9 +21,13 @@ func runOnSettings(_ command: String, _ store: String, _ rest: [String]) async t
   let value = StoredValue(key, in: router, initially: 0)
   try await value.load()
   try await value.flush()
-  value.value = 7
+  for _ in 0..<assignments { value.value = 7 }
   end(ending)
 }
+
+/// An idle writer commits on this thread. For a busy one, such as one that a loaded machine has not yet let end its
+/// last commit, each assignment waits no longer than 0.1 s.
+private let assignments = 20
 
 private func end(_ ending: String) {
   switch ending {

@@ -1,6 +1,6 @@
 extension TypedStore {
-  /// Reads. An error leaves the path of a read here, and nothing else knows of what may follow: a damaged value is
-  /// handled by its policy and an older one migrated, and it is read again; a newer one is read from its kept old form.
+  /// Reads, and recovers from an error: damage is handled by its policy and an older value migrated, and it is read
+  /// again; a newer value is read from its kept old form. The only function that knows all three.
   /// - Parameters:
   ///   - read: reads; called again after damage was handled or a value migrated.
   ///   - handle: handles damage; throws if the value is none of those that are read, or cannot be replaced.
@@ -37,7 +37,7 @@ extension TypedStore {
       do {
         guard isNewer else { return try await read() }
         if let value = try await previous() { return value }
-      } catch let next as StorageError where !isNewer || next.code != .newerFormat {
+      } catch let next as StorageError where !isNewer || next.code == .migrationNeeded {
         error = next
         continue
       }

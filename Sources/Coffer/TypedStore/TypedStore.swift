@@ -154,7 +154,7 @@ public final class TypedStore: Sendable {
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
   ) async throws -> StoreCommit {
     let commit =
-      if let schema = coding.schema, schema.isInUse {
+      if let schema = coding.schema, schema.mayHaveAny {
         try await commitChecked(batch, by: schema)
       } else {
         try await engine.commit(batch, from: origin)

@@ -43,8 +43,10 @@ package final class SelectiveEncryption: EngineDecorator {
   /// The engine that encrypts, once the key ring is open; the engine of the store before.
   package var base: any StorageEngine { opened ?? plain }
 
-  // The encryption changes none of these, so that asking takes no lock. Plain values may have the store's full size.
+  /// Those of the store, whose plain values may have its full size.
   package var capabilities: StoreCapabilities { plain.capabilities }
+
+  // The encryption changes none of these, so asking takes no lock.
   package var isReadOnly: Bool { plain.isReadOnly }
   package var description: String { plain.description }
   package var clock: StoreClock { plain.clock }

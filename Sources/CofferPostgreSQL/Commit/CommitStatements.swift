@@ -24,17 +24,24 @@ enum CommitStatements {
   ///
   /// It returns no row without the store. It fails with a division by zero unless the attempt is the writer's next one:
   /// the writer is fenced, and nothing of the transaction may be committed.
-  static let advance = ServerStatement(
+  static let advance = ServerStatement(advancing(ifLost: "head < $5"), [.int8, .uuid, .int8, .int8, .int8, .int8])
+
+  /// Does the same, and ends the epoch `$7`, whatever head commits to the lost history have reached meanwhile.
+  static let endEpoch = ServerStatement(
+    advancing(ifLost: "head < $5 OR epoch = $7"), [.int8, .uuid, .int8, .int8, .int8, .int8, .int8])
+
+  private static func advancing(ifLost isLost: String) -> String {
     """
     WITH head AS (
-      UPDATE coffer.stores SET head = CASE WHEN head < $5 THEN $5 + 1 ELSE head END + $4,
-        epoch = CASE WHEN head < $5 THEN $6 ELSE epoch END
+      UPDATE coffer.stores SET head = CASE WHEN \(isLost) THEN greatest(head, $5) + 1 ELSE head END + $4,
+        epoch = CASE WHEN \(isLost) THEN $6 ELSE epoch END
       WHERE store = $1 RETURNING head, epoch),
     attempt AS (
       UPDATE coffer.writers w SET attempt = $3, revision = head.head, seen_at = now() FROM head
       WHERE w.writer = $2 AND w.attempt = $3 - 1 AND NOT w.is_fenced RETURNING 1)
     SELECT head.head, head.epoch, 1 / (SELECT count(*) FROM attempt) FROM head
-    """, [.int8, .uuid, .int8, .int8, .int8, .int8])
+    """
+  }
 
   /// Reads the rows that preconditions name: `$2` whether they are records, `$3` their keys.
   static let required = ServerStatement(

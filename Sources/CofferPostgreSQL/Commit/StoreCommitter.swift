@@ -110,38 +110,29 @@ struct StoreCommitter {
   // MARK: Lost histories
 
   /// Makes the revisions of a history that has lost commits continue beyond those that were announced.
-  /// - Parameter lost: the epoch that must end; `nil` if reaching `known` is enough.
-  func continueRevisions(beyond known: StoreRevision, ending lost: UInt64? = nil) async throws {
-    var (head, epoch) = try await advance(beyond: known)
-    // Commits to the lost history may have reached the revision meanwhile, which leaves its epoch.
-    while epoch == lost { (head, epoch) = try await advance(beyond: head.next) }
-    store.begin(epoch: epoch, at: head)
-  }
-
-  private func advance(beyond known: StoreRevision) async throws -> (StoreRevision, epoch: UInt64) {
-    try await database.withWriter { connection in
+  /// - Parameter lost: the epoch of the lost history, to which others may commit meanwhile.
+  func continueRevisions(beyond known: StoreRevision, ending lost: UInt64) async throws {
+    let (head, epoch) = try await database.withWriter { connection -> (Int64, Int64) in
       let attempt = connection.attempt.withLock { $0 + 1 }
+      let values: [ServerValue] = [
+        .int8(store.id), .uuid(connection.writer), .int8(attempt), .int8(0), .int8(Int64(known.rawValue)),
+        .int8(Int64.random(in: .min ... .max)), .int8(Int64(bitPattern: lost)),
+      ]
       do {
         let answer = try await connection.server.transact(
-          [
-            ServerCall(
-              CommitStatements.advance,
-              [
-                .int8(store.id), .uuid(connection.writer), .int8(attempt), .int8(0), .int8(Int64(known.rawValue)),
-                .int8(Int64.random(in: .min ... .max)),
-              ])
-          ], within: store.deadline)
+          [ServerCall(CommitStatements.endEpoch, values)], within: store.deadline)
         guard let rows = answer.rows.last, rows.count == 1 else {
           connection.server.abandon()
           throw StorageError.storeIsGone(store.location)
         }
         connection.attempt.withLock { $0 = attempt }
-        return (StoreRevision(head: rows.int8(0, 0)), UInt64(bitPattern: rows.int8(0, 1)))
+        return (rows.int8(0, 0), rows.int8(0, 1))
       } catch let failure as ExchangeFailure {
         connection.server.abandon()
         throw store.error(failure)
       }
     }
+    store.begin(epoch: UInt64(bitPattern: epoch), at: StoreRevision(head: head))
   }
 }
 

@@ -115,7 +115,7 @@ extension PostgreSQLStore {
     guard opened.newestCommit > opened.head else { return }
     feed.advance(to: opened.newestCommit)
     guard !isReadOnly else { return }
-    try await StoreCommitter(store: self).continueRevisions(beyond: latestRevision)
+    try await StoreCommitter(store: self).continueRevisions(beyond: latestRevision, ending: opened.epoch)
   }
 }
 

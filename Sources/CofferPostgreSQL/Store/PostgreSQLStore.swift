@@ -142,7 +142,7 @@ final class PostgreSQLStore: Sendable {
     if try await checkHistory() { return false }
     // A handle that only reads changes nothing: the next one that writes lets the revisions continue.
     if head < knownBefore.revision, !isReadOnly {
-      try await StoreCommitter(store: self).continueRevisions(beyond: latestRevision)
+      try await StoreCommitter(store: self).continueRevisions(beyond: latestRevision, ending: epoch)
       return false
     }
     // A read that began before another epoch did must not bring the old one back.

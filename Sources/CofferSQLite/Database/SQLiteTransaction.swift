@@ -44,9 +44,10 @@ public final class SQLiteTransaction {
     try statements().query(sql, arguments, row)
   }
 
-  /// The row id that was assigned to the last row which this connection has inserted into a table with row ids; 0 if
-  /// there is none. Cheaper than `RETURNING`, for which SQLite prepares to undo the statement.
-  public var lastInsertedRowID: Int64 { sqlite3_last_insert_rowid(committer.connection.handle) }
+  /// The row id of the row that the last `INSERT` has added. Ask right after one that has: earlier transactions and
+  /// virtual tables leave theirs. Cheaper than `RETURNING`, for which SQLite prepares to undo the statement. 0 after the
+  /// transaction.
+  public var lastInsertedRowID: Int64 { isOpen ? sqlite3_last_insert_rowid(committer.connection.handle) : 0 }
 
   /// Returns the value of a key in this transaction, or `nil` if the key is absent or its value has expired.
   /// - Throws: `StorageError`: `damaged` if the value does not match its checksum.

@@ -137,6 +137,8 @@ final class ReadOnlyStore: Sendable {
     }
   }
 
+  func closeIdleReaders() { state.withLock { $0.view }?.readers.closeIdle() }
+
   /// Returns the readers of the present state, opening the files again if they have changed.
   private func view() throws -> ReadOnlyView {
     let open = try state.withLock { state in

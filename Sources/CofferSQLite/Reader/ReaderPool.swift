@@ -146,14 +146,17 @@ final class ReaderPool: Sendable {
 
   /// Closes the pool: idle readers at once, lent ones on return. Waiting and later callers receive `refusal`.
   func close(_ refusal: StorageError) {
-    let waiters = state.withLock { state -> [Waiter] in
+    let (waiters, singles) = state.withLock { state -> ([Waiter], Int) in
       state.refusal = state.refusal ?? refusal
       state.idle.removeAll()
-      return state.lines.indices.flatMap { depth in
+      defer { state.waitingSingles = 0 }
+      let waiters = state.lines.indices.flatMap { depth in
         defer { state.lines[depth].waiters = [] }
         return state.lines[depth].waiters
       }
+      return (waiters, state.waitingSingles)
     }
+    for _ in 0..<singles { singleEnded.signal() }
     for waiter in waiters { waiter.continuation.resume(throwing: refusal) }
   }
 }

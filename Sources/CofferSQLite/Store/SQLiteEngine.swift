@@ -286,7 +286,12 @@ public final class SQLiteEngine: ExpiringEngine {
   }
 
   /// Closes readers that are not in use.
-  package func closeIdleReaders() { (try? openStore())?.readers.closeIdle() }
+  package func closeIdleReaders() {
+    switch core {
+    case .full(let store): store.readers.closeIdle()
+    case .readOnly(let store): store.closeIdleReaders()
+    }
+  }
 
   /// Returns the store and its writer.
   /// - Throws: `closed`, or `readOnly` if the store is open for reading only.

@@ -31,7 +31,6 @@ final class DeclaredSchemas: Sendable {
   /// Returns the schema that the key of a name in a store, or its family, declares.
   func schema(of key: StoreKey, in location: DomainLocation) -> DeclaredSchema? {
     state.withLock { state in
-      guard !state.keys.isEmpty || !state.families.isEmpty else { return nil }
       let known = (state.keys[key] ?? []) + state.families.filter { key.hasPrefix($0.key) }
       return known.first { $0.location == .located(location) }?.schema
     }

@@ -158,7 +158,7 @@ final class OpenStores: Sendable {
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
       declaredAccessControl: control(at: location),
       schema: StoreSchema { [schemas] in
-        schemas.isEmpty
+        !schemas.isEmpty
       } lookup: { [schemas] in
         schemas.schema(of: $0, in: location)
       },

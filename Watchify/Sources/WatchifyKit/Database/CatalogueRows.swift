@@ -81,8 +81,9 @@ enum CatalogueRows {
     _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
   ) throws -> [Int64] {
     let rows = try changes.products.map { change in
+      // Another market has other values of the product itself.
       let row =
-        try change.isOwnChange
+        try change.isOwnChange || changes.leftMarket != nil
         ? write(change.product, isNew: change.isNew, store, now, transaction) : change.product.row
       for variant in change.product.variants { try write(variant, row, now, transaction) }
       let snapshots = Set(change.snapshots)
@@ -95,8 +96,8 @@ enum CatalogueRows {
           ])
       }
       guard !change.product.variants.isEmpty else { return row }
-      // Lists show the price of the first listed variant and whether any variant is available. One by one, because
-      // each column is in other indexes, which would be written although it is the same.
+      // Lists show the price of the first listed variant and whether any variant is available. One by one: an
+      // index with a column that is set is written even if the value is the same.
       try transaction.execute(
         "UPDATE products SET price = \(shownPrice) WHERE row = ?1 AND price <> \(shownPrice)", [.integer(row)])
       try transaction.execute(

@@ -42,7 +42,7 @@ enum EventRows {
       let id = id(beginningWith: start)
       let isFirst = change.productID.map { pieces.insert(Piece(type: change.type, product: $0)).inserted } ?? true
       if isFirst { counts[change.type, default: 0] += 1 }
-      // No trigger and no `RETURNING`: SQLite then copies each page that the statement changes.
+      // With a trigger or `RETURNING`, SQLite would copy each page that the statement changes.
       try transaction.execute(
         """
         INSERT INTO events (id, store, at, type, magnitude, product, product_title, variant, variant_title, old_price,

@@ -45,8 +45,8 @@ public final class SQLiteTransaction {
   }
 
   /// The row id of the row that the last `INSERT` has added. Ask right after one that has: earlier transactions and
-  /// virtual tables leave theirs. Cheaper than `RETURNING`, for which SQLite prepares to undo the statement. 0 after the
-  /// transaction.
+  /// virtual tables leave theirs. Cheaper than `RETURNING`, for which SQLite prepares to undo the statement. 0 after
+  /// the transaction.
   public var lastInsertedRowID: Int64 { isOpen ? sqlite3_last_insert_rowid(committer.connection.handle) : 0 }
 
   /// Returns the value of a key in this transaction, or `nil` if the key is absent or its value has expired.

@@ -13,24 +13,17 @@ extension ReadOnlyStore {
     let isForced = configuration.access == .readOnly
     guard isForced || configuration.access == .readWriteOrReadOnly else { return nil }
     if let error, ![.permissionDenied, .inputOutput, .diskFull].contains(error.code) { return nil }
-    return try await withCheckedThrowingContinuation { continuation in
-      openQueue.async {
-        continuation.resume(
-          with: Result {
-            if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
-            guard let reason = obstacle(at: path, after: error) else { return nil }
-            do {
-              return try open(path, configuration, because: reason)
-            } catch let failure as StorageError {
-              guard failure.code == .notFound, let error else { throw failure }
-              throw error  // No store exists, and none can be created.
-            }
-          })
+    return try await runBlocking {
+      if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
+      guard let reason = obstacle(at: path, after: error) else { return nil }
+      do {
+        return try open(path, configuration, because: reason)
+      } catch let failure as StorageError {
+        guard failure.code == .notFound, let error else { throw failure }
+        throw error  // No store exists, and none can be created.
       }
     }
   }
-
-  private static let openQueue = DispatchQueue(label: "coffer.readonly.open", attributes: .concurrent)
 
   /// Opens an existing store for reading only. Blocks the calling thread.
   static func open(

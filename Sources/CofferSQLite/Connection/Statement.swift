@@ -99,6 +99,7 @@ final class Statement {
   func double(_ column: Int32) -> Double { sqlite3_column_double(pointer, column) }
 
   func isNull(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_NULL }
+  func isBlob(_ column: Int32) -> Bool { sqlite3_column_type(pointer, column) == SQLITE_BLOB }
 
   var parameterCount: Int { Int(sqlite3_bind_parameter_count(pointer)) }
 

@@ -30,7 +30,8 @@ extension Reader {
     while try rows.step() {
       found.add(ValueRow(rows, 1).digest)
       let name = Array(rows.bytes(0))
-      if !last.isEmpty, !last.lexicographicallyPrecedes(name) { isOrdered = false }
+      // A flipped bit makes a key text: the same bytes, which a lookup expects before all others.
+      if !last.isEmpty && !last.lexicographicallyPrecedes(name) || !rows.isBlob(0) { isOrdered = false }
       last = name
       let key = String(validating: name, as: UTF8.self).flatMap { try? StoreKey($0) }
       if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }

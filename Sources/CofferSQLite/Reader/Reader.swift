@@ -60,7 +60,7 @@ package final class Reader: @unchecked Sendable {
 
   /// Returns the entry of a key without relying on the order of the rows. Linear in their number.
   func entryInAnyOrder(_ key: StoreKey) throws -> StoreEntry? {
-    let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE +key = ?1")
+    let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE CAST(key AS BLOB) = ?1")
     return try key.withBytes { name in
       scan.bind(1, borrowing: name)
       defer { scan.resetAndClearBindings() }

@@ -62,6 +62,28 @@ import Testing
     try await engine.close()
   }
 
+  /// A regression test: the bit makes the key text, which compares as less than every other, so that a lookup passed it.
+  @Test(arguments: [StoreAccess.readWrite, .readOnly])
+  func aFlippedBitInTheTypeOfAKeyIsNoAbsence(_ access: StoreAccess) async throws {
+    let directory = try await closedStore(values: 40)
+    try directory.change { bytes in
+      let key = try #require(bytes.range(of: Data("key17".utf8))).lowerBound
+      // The header of the row: its size and six types, of which that of the key is the first.
+      try #require(bytes[key - 7] == 7 && bytes[key - 6] == 12 + 2 * 5)
+      bytes[key - 6] ^= 1
+    }
+    var configuration = SQLiteConfiguration()
+    configuration.access = access
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    for index in 0..<40 {
+      #expect(try await engine.entry(StoreKey("key\(index)"))?.value == Data("value-\(index)!".utf8))
+    }
+    let error = await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("never")) }
+    #expect(error?.code == .damaged)
+    if access == .readWrite { #expect(try await engine.verify().damagedPages.count == 1) }
+    try await engine.close()
+  }
+
   @Test func aRowThatIsGoneShows() async throws {
     let directory = try await closedStore(values: 40)
     try sql(directory.path("store.db"), "DELETE FROM coffer_values WHERE key = CAST('key17' AS BLOB)", vfs: "coffer")

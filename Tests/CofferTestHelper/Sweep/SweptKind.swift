@@ -101,6 +101,10 @@ struct SweepStore {
     observation.entries += await unlisted(state)
     do { observation.findings = try await structure() } catch { observation.findings = ["\(error)"] }
     observation.findings += observation.listed.compactMap { if case .refused(let why) = $0.answer { why } else { nil } }
+    // A reader that is opened after the database was removed says so; another may still be open.
+    observation.findings += observation.entries.compactMap {
+      if case .refused(let why) = $0.answer, why.contains("was moved, deleted or replaced") { why } else { nil }
+    }
     if observation.listingFailed { observation.findings.append("the listing has failed") }
     // A store whose database was removed is a new one.
     let isNew = engine is SQLiteEngine && engine.latestRevision == .zero

@@ -86,16 +86,16 @@ struct MovingTests {
     let hosts = "127.0.0.1:\(primary.port),127.0.0.1:\(standby.port)"
     let location = "postgres://postgres@\(hosts)/\(try await primary.newDatabase())?store=test"
     #expect(try await coffer(["set", "k", "v", "--store", location]).status == 0)
+    try await standby.psql("ALTER SYSTEM SET log_connections = on")
+    try await standby.psql("SELECT pg_reload_conf()")
     primary.stop()
     let process = Process()
     process.executableURL = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
       .appendingPathComponent("coffer")
     process.arguments = ["set", "k", "w", "--store", location]
-    let waiting = try RunningProgram(process, in: directory.url)
     let log = standby.log.count
+    let waiting = try RunningProgram(process, in: directory.url)
     // It has asked the standby at least once.
-    try await standby.psql("ALTER SYSTEM SET log_connections = on")
-    try await standby.psql("SELECT pg_reload_conf()")
     #expect(try await eventually { standby.log.dropFirst(log).contains("application_name=coffer") })
     try await standby.psql("SELECT pg_promote(true, 30)")
     let ended = try await waiting.ended()

@@ -62,7 +62,7 @@ import Testing
     try await engine.close()
   }
 
-  /// A regression test: the bit makes the key text, which compares as less than every other, so that a lookup passed it.
+  /// A regression test: the bit makes the key text, which compares as less than every other, so a lookup passed it.
   @Test(arguments: [StoreAccess.readWrite, .readOnly])
   func aFlippedBitInTheTypeOfAKeyIsNoAbsence(_ access: StoreAccess) async throws {
     let directory = try await closedStore(values: 40)

@@ -57,7 +57,8 @@ private struct NumberClient: Persistable {
   }
 
   /// A forked child has the handlers of its parent, but not the thread that saves.
-  @Test func aForkedChildEndsBySignalsAndItsParentGoesOn() async throws {
+  @Test(.disabled(if: isUnderThreadSanitizer, "the thread sanitizer lets no forked child go on as before"))
+  func aForkedChildEndsBySignalsAndItsParentGoesOn() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("clients.db")
     let helper = try HelperProcess(["client", path, "fork", "3600"])

@@ -5,7 +5,7 @@ import Testing
 /// Tests under a limit of the size of files (`RLIMIT_FSIZE`).
 @Suite(
   "A limit of the size of files", .serialized,
-  .disabled(if: isUnderThreadSanitizer, "the files of the thread sanitizer meet the limit"))
+  .disabled(if: isThreadSanitized, "the files of the thread sanitizer meet the limit"))
 struct SizeLimitTests {
   @Test(
     "A file beyond the limit of the process is no failing device, and what was stored is kept",

@@ -57,7 +57,7 @@ private struct NumberClient: Persistable {
   }
 
   /// A forked child has the handlers of its parent, but not the thread that saves.
-  @Test(.disabled(if: isUnderThreadSanitizer, "the thread sanitizer lets no forked child go on as before"))
+  @Test(.disabled(if: isThreadSanitized, "the thread sanitizer lets no forked child go on as before"))
   func aForkedChildEndsBySignalsAndItsParentGoesOn() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("clients.db")

@@ -290,7 +290,7 @@ let package = Package(
         "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
       ]),
     tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferProcessTesting", "CofferTesting"]),
-    tests("CofferDemoTests", ["CofferDemo"]),
+    tests("CofferDemoTests", ["CofferDemo", "CofferProcessTesting"]),
     // The examples of the vault specification, compiled as its users do: Swift 5 mode and no upcoming features.
     .testTarget(
       name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]
@@ -306,9 +306,10 @@ let package = Package(
         "CofferTestSupport", "CofferTesting",
       ]),
     tests(
-      "CofferBusTests", ["CofferBus", "CofferLocks", "CofferTestSupport"], exclude: ["headers.c"]),
+      "CofferBusTests", ["CofferBus", "CofferLocks", "CofferProcessTesting", "CofferTestSupport"],
+      exclude: ["headers.c"]),
     tests("CofferHTTPTests", ["CofferHTTP", "CofferLocks", "CofferProcessTesting"]),
-    tests("CofferTerminalTests", ["CofferTerminal"]),
+    tests("CofferTerminalTests", ["CofferProcessTesting", "CofferTerminal"]),
     // The house itself
     tests("TidyTests", []),
     tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),

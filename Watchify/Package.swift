@@ -83,7 +83,7 @@ let package = Package(
     tool("WatchifyTestHelper", ["WatchifyCShims", "WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     .target(
       name: "WatchifyTestSupport", path: "Tests/WatchifyTestSupport", swiftSettings: settings),
-    tests("ReplayShopTests", ["ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
+    tests("ReplayShopTests", ["CofferProcessTesting", "ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
     tests(
       "WatchifyKitTests",
       [

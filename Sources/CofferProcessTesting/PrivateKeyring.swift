@@ -227,7 +227,7 @@
         + arguments
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
-      guard (try? process.run()) != nil else { return nil }
+      guard (try? process.runUnblocked()) != nil else { return nil }
       let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       process.waitUntilExit()
       return process.terminationStatus == 0 ? text : nil

@@ -1,17 +1,22 @@
 #if os(Linux) || os(macOS)
-  package import Foundation
+  public import Foundation
 
   extension Process {
-    /// Starts the program with no signal blocked.
+    private static let starts = NSLock()
+
+    /// Starts the program with no signal blocked, after others that this process is starting.
     ///
     /// The threads of Dispatch, on which tasks run, block most signals, and a program inherits the mask of the thread
-    /// that starts it: `SIGTERM` and `SIGINT` would not end a program that does not handle them.
-    package func runUnblocked() throws {
+    /// that starts it: `SIGTERM` and `SIGINT` would not end a program that does not handle them. On Linux, programs
+    /// that are started at the same time may inherit each other's descriptors, and Foundation then takes one for
+    /// running until the other has ended.
+    /// - Throws: the error of `run()`.
+    public func runUnblocked() throws {
       var (none, before) = (sigset_t(), sigset_t())
       sigemptyset(&none)
       pthread_sigmask(SIG_SETMASK, &none, &before)
       defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-      try run()
+      try Self.starts.withLock { try run() }
     }
   }
 #endif

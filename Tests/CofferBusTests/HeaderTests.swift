@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -20,7 +21,7 @@ import Testing
     process.arguments = [program] + arguments
     process.standardOutput = output
     process.standardError = output
-    try process.run()
+    try process.runUnblocked()
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     process.waitUntilExit()
     return (text, process.terminationStatus)

@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import Foundation
 
 /// The members of the summary that the tests check.
@@ -40,7 +41,7 @@ struct DemoRun {
       environment["PATH"] = path + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
       process.environment = environment
     }
-    try process.run()
+    try process.runUnblocked()
     // The output up to the end of the process fits into the buffers of the pipes.
     while let meddle, process.isRunning {
       try meddle()

@@ -1,4 +1,5 @@
 import CofferHTTP
+import CofferProcessTesting
 import CofferTestTraits
 import Foundation
 import Testing
@@ -12,7 +13,7 @@ private func run(_ words: [String], input: String = "") throws -> (status: Int32
   process.standardOutput = output
   process.standardError = output
   process.standardInput = source
-  try process.run()
+  try process.runUnblocked()
   try source.fileHandleForWriting.write(contentsOf: Data(input.utf8))
   try source.fileHandleForWriting.close()
   let data = output.fileHandleForReading.readDataToEndOfFile()

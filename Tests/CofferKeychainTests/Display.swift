@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import CofferTestSupport
 import Foundation
 
@@ -16,7 +17,7 @@ final class Display {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
-    try process.run()
+    try process.runUnblocked()
     try? output.fileHandleForWriting.close()
     var wait = pollfd(fd: output.fileHandleForReading.fileDescriptor, events: Int16(POLLIN), revents: 0)
     guard poll(&wait, 1, 20_000) > 0 else {

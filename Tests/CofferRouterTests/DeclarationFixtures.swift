@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import CofferTestSupport
 import Foundation
 import Testing
@@ -96,7 +97,7 @@ struct Fixture: CustomTestStringConvertible, Sendable {
     for path in [output, errors] { _ = FileManager.default.createFile(atPath: path, contents: nil) }
     process.standardOutput = FileHandle(forWritingAtPath: output)
     process.standardError = FileHandle(forWritingAtPath: errors)
-    try process.run()
+    try process.runUnblocked()
     process.waitUntilExit()
     return (
       process.terminationStatus, try String(contentsOfFile: output, encoding: .utf8),

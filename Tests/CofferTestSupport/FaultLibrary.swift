@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import Foundation
 
 /// The preloaded library that makes system calls fail.
@@ -22,7 +23,7 @@ private func preloadedLibrary(_ name: String) -> String? {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = [compiler, "-shared", "-fPIC", "-O1", "-o", library.path, source.path, "-ldl"]
     process.standardError = Pipe()
-    guard (try? process.run()) != nil else { continue }
+    guard (try? process.runUnblocked()) != nil else { continue }
     process.waitUntilExit()
     if process.terminationStatus == 0 { return library.path }
   }

@@ -41,6 +41,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule(
       "programs of tests are installed", for: startsPrograms,
       { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
+    Rule("programs of tests start alone", for: { $0.path.contains("Test") && isSwift($0) }, unguardedStarts),
     Rule(
       "named tests exist", for: { $0.path == "docs/requirements.md" },
       { missingTests($0, files: Repository.this.files) }),

@@ -327,4 +327,9 @@ struct ProgramRuleTests {
   func theseAreInstalled(_ line: String) {
     #expect(unknownPrograms(swift(line), tables: tables) == [])
   }
+
+  @Test func startsBesideOthersAreFound() {
+    #expect(unguardedStarts(swift("let process = Process()\ntry process.run()")).count == 1)
+    #expect(unguardedStarts(swift("let process = Process()\ntry process.runUnblocked()")) == [])
+  }
 }

@@ -3,6 +3,7 @@ import CofferLocks
 #if SecretService && os(Linux)
   import CofferBus
   import CofferCore
+  import CofferProcessTesting
   import CofferSlots
   import CofferTestSupport
   import Foundation
@@ -67,7 +68,7 @@ import CofferLocks
       for (name, value) in keyring.environment { variables[name] = value }
       variables["DISPLAY"] = nil
       process.environment = variables
-      try process.run()
+      try process.runUnblocked()
       try entrance.fileHandleForWriting.write(contentsOf: Data(input.utf8))
       try entrance.fileHandleForWriting.close()
       let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

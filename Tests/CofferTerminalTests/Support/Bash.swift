@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import Foundation
 import Testing
 
@@ -20,7 +21,7 @@ func bash(_ script: String, in folder: URL) async throws -> [String] {
     end.yield($0.terminationStatus)
     end.finish()
   }
-  try process.run()
+  try process.runUnblocked()
   try handle.close()
   let identifier = process.processIdentifier
   DispatchQueue.global().asyncAfter(deadline: .now() + 60) {

@@ -41,3 +41,12 @@ func unknownPrograms(_ file: SourceFile, tables: [(package: String, file: String
       .map { file.finding(index, "no table of packages in the script 'run' has the program '\($0)'") }
   }
 }
+
+/// Finds programs that a test starts while others may start: Foundation takes one for running until those that have
+/// inherited its descriptors have ended.
+func unguardedStarts(_ file: SourceFile) -> [Finding] {
+  guard !file.code(with: "Process()").isEmpty, !file.path.hasSuffix("UnblockedProcess.swift") else { return [] }
+  return file.findings("start it with 'runUnblocked()'", with: ".run()") {
+    $0.contains(/\btry\?? \w*(?:process|helper|server|trial)\.run\(\)/.ignoresCase())
+  }
+}

@@ -1,3 +1,4 @@
+import CofferProcessTesting
 import Foundation
 import Testing
 
@@ -86,7 +87,7 @@ private final class ShopProcess: Sendable {
       continuation.yield($0.terminationStatus)
       continuation.finish()
     }
-    try process.run()
+    try process.runUnblocked()
     identifier = process.processIdentifier
     output = dup(pipe.fileHandleForReading.fileDescriptor)
     ending = stream

@@ -123,7 +123,7 @@ struct ChannelTests {
     server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     server.arguments = ["python3", "hook.py"]
     server.currentDirectoryURL = sandbox.url
-    try server.run()
+    try server.runUnblocked()
     defer { kill(server.processIdentifier, SIGKILL) }
     try await eventually("the webhook listens") { FileManager.default.fileExists(atPath: sandbox.path("port")) }
     let port = String(decoding: try sandbox.read("port"), as: UTF8.self)

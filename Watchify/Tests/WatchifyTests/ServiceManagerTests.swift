@@ -14,7 +14,7 @@
       // The network is a private one, in which the port of the page is free.
       trial.arguments = namespaces + ["sh", "-c", "mount -t cgroup2 none /mnt && ip link set lo up"]
       trial.standardError = FileHandle.nullDevice
-      guard (try? trial.run()) != nil else { return false }
+      guard (try? trial.runUnblocked()) != nil else { return false }
       trial.waitUntilExit()
       return trial.terminationStatus == 0
     }

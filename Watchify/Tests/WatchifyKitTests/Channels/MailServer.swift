@@ -30,7 +30,7 @@ final class MailServer {
     process.arguments = ["python3", script, directory.path(""), isImplicit ? "implicit" : "starttls", fault.rawValue]
     process.standardOutput = output
     process.standardInput = FileHandle.nullDevice
-    try process.run()
+    try process.runUnblocked()
     let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
     guard let port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
       throw TestFailure("the mail server did not start: \(line)")
@@ -68,7 +68,7 @@ final class MailServer {
     process.arguments = arguments
     process.standardError = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
-    try process.run()
+    try process.runUnblocked()
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw TestFailure("\(arguments[0]) failed") }
   }

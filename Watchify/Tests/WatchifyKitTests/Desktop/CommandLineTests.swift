@@ -57,7 +57,7 @@ struct CommandLineTests {
       end.yield($0.terminationStatus)
       end.finish()
     }
-    try process.run()
+    try process.runUnblocked()
     let identifier = process.processIdentifier
     DispatchQueue.global().asyncAfter(deadline: .now() + 300) {
       if process.isRunning { kill(identifier, SIGKILL) }

@@ -50,7 +50,7 @@ final class ChromeDriver: Sendable {
     process.standardOutput = output
     process.standardError = FileHandle.nullDevice
     process.standardInput = FileHandle.nullDevice
-    try process.run()
+    try process.runUnblocked()
     try? output.fileHandleForWriting.close()
     let port = port(in: output.fileHandleForReading)
     // Its output may have ended a moment before it has.

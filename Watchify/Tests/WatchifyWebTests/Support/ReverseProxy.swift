@@ -78,7 +78,7 @@ final class ReverseProxy: Sendable {
     let errors = directory.path("errors")
     try Data().write(to: URL(fileURLWithPath: errors))
     process.standardError = FileHandle(forWritingAtPath: errors)
-    try process.run()
+    try process.runUnblocked()
     let end = Date().addingTimeInterval(20 * Double(patience))
     while true {
       if (try? await ask(port, "/", method: "HEAD"))?.status != nil { return }

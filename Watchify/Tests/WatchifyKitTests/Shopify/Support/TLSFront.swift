@@ -24,7 +24,7 @@ final class TLSFront {
     helper.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
     helper.arguments = ["-c", Self.server, directory.path("chain.pem"), directory.path("key.pem"), String(target)]
     helper.standardOutput = output
-    try helper.run()
+    try helper.runUnblocked()
     // Its only line is the port.
     let line = output.fileHandleForReading.availableData
     guard let port = Int(String(decoding: line, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)) else {
@@ -43,7 +43,7 @@ final class TLSFront {
     process.currentDirectoryURL = directory.url
     process.standardError = FileHandle.nullDevice
     process.standardOutput = FileHandle.nullDevice
-    try process.run()
+    try process.runUnblocked()
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw TestFailure("openssl(1) failed") }
   }

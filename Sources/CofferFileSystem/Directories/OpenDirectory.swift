@@ -76,12 +76,13 @@ package struct OpenDirectory: ~Copyable {
   ///   - scratch: the temporary name of the new file; random by default. A leftover file of that name is removed, so
   ///     only one caller at a time may use it.
   ///   - isReserved: whether `Directory.reserve(_:count:)` may have created the scratch file, whose space is then used.
-  ///   - isWanted: called just before the file is replaced; if it returns `false`, nothing is changed.
+  ///   - isWanted: called with the stamp of the new file just before the file is replaced; if it returns `false`,
+  ///     nothing is changed.
   /// - Returns: The stamp of the new file, or `nil` if `isWanted` returned `false`.
   @discardableResult
   package borrowing func replace(
     _ name: String, with data: Data, scratch: String? = nil, isReserved: Bool = false,
-    onlyIf isWanted: () -> Bool = { true }
+    onlyIf isWanted: (FileStamp) -> Bool = { _ in true }
   ) throws(StorageError) -> FileStamp? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
@@ -91,7 +92,7 @@ package struct OpenDirectory: ~Copyable {
     if let scratch, !keepsRoom { unlinkat(descriptor, scratch, 0) }
     let temporary = scratch ?? Self.randomName
     return try put(data, as: temporary, like: old, keepsRoom: keepsRoom) { stamp in
-      guard isWanted() else {
+      guard isWanted(stamp) else {
         unlinkat(descriptor, temporary, 0)
         return (0, nil)
       }

@@ -253,11 +253,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, location: name,
         underlying: error.underlying)
     }
+    let hash = Self.hash(bytes)
     let after: FileStamp?
     do {
-      after = try parent.opened().replace(
-        fileName, with: bytes, scratch: scratchName, isReserved: true,
-        onlyIf: { [parent, fileName] in (try? parent.stamp(fileName)) == before.stamp })
+      after = try parent.opened().replace(fileName, with: bytes, scratch: scratchName, isReserved: true) { new in
+        guard (try? parent.stamp(fileName)) == before.stamp else { return false }
+        // Known before it is there: the watcher looks before this call returns.
+        state.withLock { if $0.known == before.stamp { ($0.known, $0.knownHash) = (new, hash) } }
+        return true
+      }
     } catch {
       throw error.locating(at: name)
     }
@@ -266,10 +270,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     try? control.replaceWithoutName(sealName, with: DocumentSeal(bytes, after).encoded, isSynced: false)
     // The stamp is that of the file just published, even if another program has replaced it since.
     let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
-    state.withLock { state in
-      state.read = reading
-      if state.known == before.stamp { (state.known, state.knownHash) = (after, Self.hash(bytes)) }
-    }
+    state.withLock { $0.read = reading }
     return true
   }
 

@@ -28,15 +28,11 @@ package struct PropertyListFormat: DocumentFormat {
   /// - Throws: `valueTooLarge` for a binary file whose shared objects expand beyond all measure, and `damaged` for
   ///   anything else.
   package func decode(_ file: Data, allowsOldStyle: Bool) throws -> PropertyListDocument {
-    var format = PropertyListSerialization.PropertyListFormat.xml
-    guard let list = try Self.propertyList(file) ?? (allowsOldStyle && Self.isOldStyle(file) ? file : nil),
-      let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: &format),
-      case .dictionary(let entries)? = PreferenceValue(propertyList: root, of: file.count)
-    else {
+    guard let (root, isBinary) = try Self.root(of: file, allowsOldStyle), case .dictionary(let entries) = root else {
       throw StorageError(.damaged, "The preferences are damaged: the file is not a property list of names and values.")
     }
     var document = PropertyListDocument()
-    document.isBinary = format == .binary
+    document.isBinary = isBinary
     var others: [PreferenceEntry] = []
     for entry in entries {
       if let key = PreferenceName.key(of: entry.name) {
@@ -53,6 +49,16 @@ package struct PropertyListFormat: DocumentFormat {
       }
     }
     return document
+  }
+
+  /// Returns the value at the root of a file, and whether the file is binary; `nil` for no property list.
+  private static func root(of file: Data, _ allowsOldStyle: Bool) throws -> (PreferenceValue, isBinary: Bool)? {
+    if let value = XMLPropertyListReader.value(of: file) { return (value, false) }
+    var format = PropertyListSerialization.PropertyListFormat.xml
+    guard let list = try propertyList(file) ?? (allowsOldStyle && isOldStyle(file) ? file : nil),
+      let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: &format)
+    else { return nil }
+    return PreferenceValue(propertyList: root, of: file.count).map { ($0, format == .binary) }
   }
 
   /// Returns what Foundation can read as an XML or binary property list; `nil` for other files. Foundation reads any
@@ -104,17 +110,18 @@ package struct PropertyListFormat: DocumentFormat {
 
   /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.
   package func encode(_ document: PropertyListDocument) throws -> Data {
-    // A Swift dictionary: an `NSDictionary` with two canonically equivalent names crashes the process.
-    var root = PreferenceValue.dictionary(document.others).entries
+    // Compared as `UserDefaults` compares names: of two canonically equivalent ones it would lose one.
+    var names = Set(document.others.map(\.name))
+    var entries = document.others
     for (key, value) in document.values {
-      let name = PreferenceName(key)
-      root[root[name.string] == nil ? name.string : PreferenceName.escaped(key)] = value.propertyList
+      let name = PreferenceName(key).string
+      entries.append(PreferenceEntry(names.insert(name).inserted ? name : PreferenceName.escaped(key), value))
     }
-    let isBinary =
-      document.isBinary || document.values.values.contains { !$0.fitsIntoXML }
-      || document.others.contains { !$0.fitsIntoXML }
+    guard document.isBinary || entries.contains(where: { !$0.fitsIntoXML }) else {
+      return XMLPropertyListWriter.data(entries.sorted { $0.name < $1.name })
+    }
     return try PropertyListSerialization.data(
-      fromPropertyList: root, format: isBinary ? .binary : .xml, options: 0)
+      fromPropertyList: PreferenceValue.dictionary(entries).propertyList, format: .binary, options: 0)
   }
 
   // MARK: Values
@@ -243,7 +250,7 @@ extension PreferenceValue {
   }
 
   /// The entries of a dictionary as objects that Foundation can encode; empty for other values.
-  fileprivate var entries: [String: Any] {
+  private var entries: [String: Any] {
     guard case .dictionary(let entries) = self else { return [:] }
     return entries.reduce(into: [:]) { $0[$1.name] = $1.value.propertyList }
   }
@@ -265,7 +272,7 @@ extension PreferenceValue {
 }
 
 extension PreferenceEntry {
-  fileprivate var fitsIntoXML: Bool { name.unicodeScalars.allSatisfy(\.isXML) && value.fitsIntoXML }
+  var fitsIntoXML: Bool { name.unicodeScalars.allSatisfy(\.isXML) && value.fitsIntoXML }
 }
 
 extension Unicode.Scalar {

@@ -164,6 +164,49 @@ import Testing
     }
   }
 
+  /// Foundation reads what is written as XML, and what is read here without Foundation, also of damaged files, is what
+  /// Foundation reads.
+  @Test func foundationReadsTheSame() throws {
+    var random = SeededGenerator(seed: 35)
+    var accepted = 0
+    for round in 0..<2_000 {
+      let entries = (0..<3).map { PreferenceEntry("k\($0)", RandomPreference.value(&random)) }.filter(\.fitsIntoXML)
+      var file = XMLPropertyListWriter.data(entries)
+      #expect("\(try foundationValue(file))" == "\(PreferenceValue.dictionary(entries))", "round \(round)")
+      #expect("\(try #require(XMLPropertyListReader.value(of: file)))" == "\(PreferenceValue.dictionary(entries))")
+      for _ in 0...Int.random(in: 0..<3, using: &random) {
+        let changed = [.random(in: .min ... .max, using: &random), UInt8(ascii: "0"), UInt8(ascii: "-")]
+        file[Int.random(in: 150..<file.count, using: &random)] = changed.randomElement(using: &random) ?? 0
+      }
+      guard let value = XMLPropertyListReader.value(of: file) else { continue }
+      accepted += 1
+      #expect("\(value)" == "\(try foundationValue(file))", "\(String(decoding: file, as: UTF8.self))")
+    }
+    #expect(accepted > 50)
+  }
+
+  private func foundationValue(_ file: Data) throws -> PreferenceValue {
+    let list = try PropertyListSerialization.propertyList(from: file, options: [], format: nil)
+    return try #require(PreferenceValue(propertyList: list, of: file.count))
+  }
+
+  /// What Foundation drops, changes or decides differently is left to it.
+  @Test(arguments: [
+    "<integer>+1</integer>", "<integer> 1</integer>", "<integer>99999999999999999999</integer>", "<real> 1</real>",
+    "<real>0x1p3</real>", "<date>2023-02-29T00:00:00Z</date>", "<date>2016-12-31T23:59:60Z</date>",
+    "<date>2016-1-31T23:59:60Z</date>", "<string>a\rb</string>", "<string>\u{FEFF}</string>", "<string>&#65;</string>",
+    "<string><![CDATA[a]]></string>", "<data>AQ=</data>", "<data/>", "<true></true>", "<!-- --><true/>", "<x/>",
+    "<dict><key>a</key><true/><key>a</key><false/></dict>", "<dict><key>a</key></dict>", "<string>a", "<array><true/>",
+    "<dict><key>\u{E9}</key><true/><key>e\u{301}</key><true/></dict>", "", "<string>\u{0}</string>",
+  ])
+  func otherFormsAreLeftToFoundation(_ element: String) {
+    let head = "\(XMLPropertyList.declaration)\n\(XMLPropertyList.start)"
+    #expect(XMLPropertyListReader.value(of: Data("\(head)<true/></plist>".utf8)) == .boolean(true))
+    #expect(XMLPropertyListReader.value(of: Data("\(head)\(element)</plist>".utf8)) == nil)
+    #expect(XMLPropertyListReader.value(of: Data("\(head)<true/></plist>\(element)<".utf8)) == nil)
+    #expect(XMLPropertyListReader.value(of: Data([0xEF])) == nil)
+  }
+
   @Test func namesOfKeysComeBack() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<5_000 {

@@ -1,0 +1,72 @@
+import Foundation
+
+/// A writer of XML property lists in the form that Foundation writes, in a fraction of its time.
+struct XMLPropertyListWriter {
+  private var bytes: [UInt8] = []
+
+  /// Returns a property list with a dictionary of these entries at its root.
+  static func data(_ entries: [PreferenceEntry]) -> Data {
+    var writer = XMLPropertyListWriter()
+    for part in [XMLPropertyList.declaration, XMLPropertyList.documentType, XMLPropertyList.start] {
+      writer.add("\(part)\n")
+    }
+    writer.add(.dictionary(entries), 0)
+    writer.add("\(XMLPropertyList.end)\n")
+    return Data(writer.bytes)
+  }
+
+  private mutating func add(_ text: String) { bytes += text.utf8 }
+
+  private mutating func indent(_ depth: Int) { for _ in 0..<depth { bytes.append(UInt8(ascii: "\t")) } }
+
+  private mutating func add(_ value: PreferenceValue, _ depth: Int) {
+    indent(depth)
+    switch value {
+    case .string(let text): add(text, as: "string")
+    case .integer(let number): add("<integer>\(number)</integer>\n")
+    case .unsigned(let number): add("<integer>\(number)</integer>\n")
+    case .real(let number): add("<real>\(Self.text(of: number))</real>\n")
+    case .boolean(let isTrue): add(isTrue ? "<true/>\n" : "<false/>\n")
+    case .date(let date): add("<date>\(XMLPropertyList.text(of: date))</date>\n")
+    case .data(let data):
+      add("<data>\n\(data.base64EncodedString(options: [.lineLength76Characters, .endLineWithLineFeed]))\n")
+      indent(depth)
+      add("</data>\n")
+    case .array(let values):
+      guard !values.isEmpty else { return add("<array/>\n") }
+      add("<array>\n")
+      for value in values { add(value, depth + 1) }
+      indent(depth)
+      add("</array>\n")
+    case .dictionary(let entries):
+      guard !entries.isEmpty else { return add("<dict/>\n") }
+      add("<dict>\n")
+      for entry in entries {
+        indent(depth + 1)
+        add(entry.name, as: "key")
+        add(entry.value, depth + 1)
+      }
+      indent(depth)
+      add("</dict>\n")
+    }
+  }
+
+  private mutating func add(_ text: String, as tag: String) {
+    add("<\(tag)>")
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "<"): add("&lt;")
+      case UInt8(ascii: ">"): add("&gt;")
+      case UInt8(ascii: "&"): add("&amp;")
+      default: bytes.append(byte)
+      }
+    }
+    add("</\(tag)>\n")
+  }
+
+  /// The shortest digits that are read as the same number.
+  private static func text(of number: Double) -> String {
+    guard number.isInfinite else { return "\(number)" }
+    return number < 0 ? "-infinity" : "+infinity"
+  }
+}

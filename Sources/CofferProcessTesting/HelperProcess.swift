@@ -16,8 +16,8 @@
   public final class HelperProcess {
     /// The process, with its identifier and its state.
     public let process = Process()
-    private let output = Pipe()
-    private let input = Pipe()
+    private let output = Process.pipe()
+    private let input = Process.pipe()
     private var buffer = Data()
 
     /// Starts the helper.

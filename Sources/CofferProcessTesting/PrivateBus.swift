@@ -75,8 +75,8 @@
         """
       try text.write(toFile: configuration, atomically: true, encoding: .utf8)
       let process = Process()
-      let input = Pipe()
-      let output = Pipe()
+      let input = Process.pipe()
+      let output = Process.pipe()
       // A shell ends the bus when its input closes, which also happens when this process is killed.
       let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
       process.executableURL = URL(fileURLWithPath: "/bin/sh")

@@ -79,7 +79,7 @@
       unlink(socket)
       // A shell ends the bus when its input closes, which also happens when this process is killed.
       let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
-      let life = Pipe()
+      let life = Process.pipe()
       bus = try start(
         "/bin/sh",
         ["-c", script, "sh", Self.program("dbus-daemon") ?? "", "--nofork", "--config-file", path("bus.conf")],
@@ -128,7 +128,7 @@
     /// - Throws: ``TestFailure`` if the keyring does not answer within 20 s.
     public func startDaemon(password: String, display: String? = nil) throws {
       stopDaemon()
-      let input = Pipe()
+      let input = Process.pipe()
       daemon = try start(
         keyringProgram, ["--foreground", "--unlock", "--components=secrets"], input: input, display: display)
       try input.fileHandleForWriting.write(contentsOf: Data(password.utf8))
@@ -220,7 +220,7 @@
       _ path: String, _ method: String, _ arguments: [String], of name: String = "org.freedesktop.secrets"
     ) -> String? {
       let process = Process()
-      let output = Pipe()
+      let output = Process.pipe()
       process.executableURL = URL(fileURLWithPath: Self.program("dbus-send") ?? "")
       process.arguments =
         ["--bus=\(address)", "--print-reply=literal", "--reply-timeout=5000", "--dest=\(name)", path, method]

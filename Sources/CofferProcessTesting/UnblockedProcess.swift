@@ -4,6 +4,10 @@
   extension Process {
     private static let starts = NSLock()
 
+    /// Creates a pipe while no program is being started, which would inherit it: a reader would find its end only at
+    /// the end of that program.
+    static func pipe() -> Pipe { starts.withLock { Pipe() } }
+
     /// Starts the program with no signal blocked, after others that this process is starting.
     ///
     /// The threads of Dispatch, on which tasks run, block most signals, and a program inherits the mask of the thread
@@ -17,6 +21,15 @@
       pthread_sigmask(SIG_SETMASK, &none, &before)
       defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
       try Self.starts.withLock { try run() }
+    }
+
+    /// Starts a program with ``runUnblocked()``, and returns its process.
+    package static func start(_ program: String, _ arguments: [String]) throws -> Process {
+      let process = Process()
+      process.executableURL = URL(fileURLWithPath: program)
+      process.arguments = arguments
+      try process.runUnblocked()
+      return process
     }
   }
 #endif

@@ -20,9 +20,9 @@ func runOnSchemas(_ command: String, _ path: String, _ rest: [String]) async thr
   say("ready")
   _ = readLine()
   var report: SchemaMigrationReport?
-  while report == nil {
+  for attempt in 1...20 where report == nil {
     do { report = try await store.migrate { say("\($0.completed)") } } catch let error as StorageError
-      where error.code == .busy
+      where error.code == .busy && attempt < 20
     {}  // On a loaded machine another process may hold the lock for longer than a commit waits.
   }
   say("migrated \(report?.migrated ?? 0)")

@@ -1,12 +1,13 @@
 import Foundation
 
 /// A reader of XML property lists in the form in which Foundation, Python and this library write them, in a fraction of
-/// the time that Foundation's takes. What has another form, such as comments, is left to Foundation.
+/// the time that Foundation's takes. What has another form, such as a comment, is left to Foundation; what it reads, it
+/// reads as Foundation does.
 struct XMLPropertyListReader {
   /// The file is of another form, or no property list at all.
   private struct OtherForm: Error {}
 
-  /// The nesting up to which it reads, as Foundation does.
+  /// The nesting up to which it reads.
   private static let maximumDepth = 512
 
   private let bytes: UnsafeRawBufferPointer
@@ -76,8 +77,10 @@ struct XMLPropertyListReader {
       skipSpace()
     }
     entries.sort { $0.name < $1.name }
-    // Which of two entries of one name counts is up to Foundation.
-    guard zip(entries, entries.dropFirst()).allSatisfy({ $0.name != $1.name }) else { throw OtherForm() }
+    // Which of two entries of one name counts is up to Foundation, and one such entry alone is no dictionary to it.
+    guard zip(entries, entries.dropFirst()).allSatisfy({ $0.name != $1.name }),
+      entries.count != 1 || entries[0].name != "CF$UID"
+    else { throw OtherForm() }
     return entries
   }
 

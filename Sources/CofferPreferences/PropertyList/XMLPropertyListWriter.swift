@@ -1,6 +1,6 @@
 import Foundation
 
-/// A writer of XML property lists in the form that Foundation writes, in a fraction of its time.
+/// A writer of XML property lists that Foundation reads, in a fraction of the time that Foundation's takes.
 struct XMLPropertyListWriter {
   private var bytes: [UInt8] = []
 

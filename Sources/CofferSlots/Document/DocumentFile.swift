@@ -11,8 +11,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var read: Reading?
     /// The stamp of the latest state that was written here or reported to the watcher.
     var known: FileStamp?
-    /// The hash of that state's bytes, for changes that are too close together for their stamps to differ.
+    /// The hash of that state's bytes, for changes that are too close together for their stamps to differ; `nil` if it
+    /// was not needed.
     var knownHash: Int?
+    /// Whether that stamp was not settled when it was noted, so that later changes may have it too.
+    var isKnownYoung = false
     var reported: Set<FileStamp> = []
     /// The stamp of a damaged state that may be replaced by the copy.
     var accepted: FileStamp?
@@ -254,12 +257,17 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         underlying: error.underlying)
     }
     let hash = Self.hash(bytes)
+    let hashBefore = state.withLock { $0.read }.map { Self.hash($0.bytes) }
     let after: FileStamp?
     do {
       after = try parent.opened().replace(fileName, with: bytes, scratch: scratchName, isReserved: true) { new in
         guard (try? parent.stamp(fileName)) == before.stamp else { return false }
-        // Known before it is there: the watcher looks before this call returns.
-        state.withLock { if $0.known == before.stamp { ($0.known, $0.knownHash) = (new, hash) } }
+        // Known before it is there: the watcher looks before this call returns. An edit that it has not heard of yet,
+        // which has the stamp of the known state, is not.
+        state.withLock { state in
+          guard state.known == before.stamp, state.knownHash == nil || state.knownHash == hashBefore else { return }
+          (state.known, state.knownHash, state.isKnownYoung) = (new, hash, true)
+        }
         return true
       }
     } catch {
@@ -346,10 +354,14 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       return heard(.availability)
     }
     let isYoung = stamp.map { !isSettled($0) } ?? false
-    let hash = isYoung ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.hash($0.data) } : nil
+    let mustRead = isYoung || state.withLock { $0.isKnownYoung }
+    let hash = mustRead ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.hash($0.data) } : nil
     let isNew = state.withLock { state in
-      defer { (state.known, state.knownHash) = (stamp, hash ?? state.knownHash) }
-      return state.known != stamp || (isYoung && state.knownHash != hash)
+      defer {
+        if state.known != stamp || mustRead { state.knownHash = hash }
+        (state.known, state.isKnownYoung) = (stamp, isYoung)
+      }
+      return state.known != stamp || (mustRead && state.knownHash != hash)
     }
     if isNew {
       heard(.anything)

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferFiles
 import CofferLocks
+import CofferProcessTesting
 import CofferSQLite
 import CofferSlots
 import CofferTestSupport
@@ -114,7 +115,7 @@ import Testing
     let log = OwnLog(engine)
     let path = try directory.file("theme")
     func run(_ program: String, _ arguments: String...) throws {
-      let process = try Process.run(URL(fileURLWithPath: program), arguments: arguments)
+      let process = try Process.start(program, arguments)
       process.waitUntilExit()
       #expect(process.terminationStatus == 0)
     }

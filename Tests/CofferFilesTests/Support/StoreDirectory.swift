@@ -1,5 +1,6 @@
 import CofferCore
 import CofferFiles
+import CofferProcessTesting
 import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
@@ -35,7 +36,7 @@ final class StoreDirectory: Sendable {
   /// Copies the store with its modification times, so that only the inodes differ.
   func copy() throws -> StoreDirectory {
     let directory = try StoreDirectory()
-    let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, directory.path])
+    let process = try Process.start("/bin/cp", ["-a", path, directory.path])
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw TestFailure("cp") }
     return directory

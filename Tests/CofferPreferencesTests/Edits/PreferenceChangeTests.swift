@@ -1,5 +1,7 @@
 import CofferCore
+import CofferLocks
 import CofferPreferences
+import CofferProcessTesting
 import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
@@ -44,6 +46,35 @@ import Testing
     }
     try await second.close()
     try await engine.close()
+  }
+
+  /// What the store itself has written is no reason to look at all values, and an edit just before it is one.
+  @Test func savesAreNoEdits() async throws {
+    let directory = try TemporaryDirectory()
+    try FileManager.default.createDirectory(atPath: directory.path("control"), withIntermediateDirectories: false)
+    let slots = try DocumentSlots(
+      PropertyListFormat(), at: directory.path("suite.plist"), control: directory.path("control"), name: "suite",
+      maximumValueSize: 1 << 20, onDamage: nil)
+    let edits = Locked(0)
+    let end = try slots.watch { event in
+      if case .anything = event { edits.withLock { $0 += 1 } }
+    }
+    for number in 0..<40 { try slots.change { $0.values["k"] = .integer(Int64(number)) } }
+    // The watcher may be late and find a save that is under way, but not always.
+    let before = edits.withLock { $0 }
+    #expect(before < 20)
+    let text = try String(contentsOfFile: directory.path("suite.plist"), encoding: .utf8).replacing("39", with: "38")
+    let file = open(directory.path("suite.plist"), O_WRONLY)
+    #expect(text.utf8.count == pwrite(file, text, text.utf8.count, 0))
+    close(file)
+    try slots.change { $0.values["other"] = 1 }
+    let deadline = ContinuousClock.now + .seconds(20 * patience)
+    while edits.withLock({ $0 }) == before, ContinuousClock.now < deadline {
+      try await Task.sleep(for: .milliseconds(5))
+    }
+    #expect(edits.withLock { $0 } > before)
+    #expect(try slots.document().values == ["k": 38, "other": 1])
+    end?()
   }
 
   /// Edits in place, of the same size and within one tick of the file system's clock, differ only in their bytes.

@@ -135,12 +135,14 @@ import Testing
   }
 
   @Test(arguments: [400, 600, 100_000]) func deepNestingDoesNotCrash(depth: Int) {
-    let open = String(repeating: "<array>", count: depth)
-    let text = "<plist><dict><key>a</key>\(open)\(String(repeating: "</array>", count: depth))</dict></plist>"
-    let document = try? format.decode(Data(text.utf8))
-    if depth > 512 { #expect(document == nil) }
-    // A listing converts deeply nested values to bytes as well.
-    if let document { for key in format.keys(of: document) { _ = format.content(of: key, in: document) } }
+    for start in ["<plist>", "\(XMLPropertyList.declaration)\(XMLPropertyList.start)"] {
+      let open = String(repeating: "<array>", count: depth)
+      let text = "\(start)<dict><key>a</key>\(open)\(String(repeating: "</array>", count: depth))</dict></plist>"
+      let document = try? format.decode(Data(text.utf8))
+      if depth > 512 { #expect(document == nil) }
+      // A listing converts deeply nested values to bytes as well.
+      if let document { for key in format.keys(of: document) { _ = format.content(of: key, in: document) } }
+    }
   }
 
   /// A slice of `./run fuzz`: a valid file with some bytes changed.
@@ -172,15 +174,15 @@ import Testing
     for round in 0..<2_000 {
       let entries = (0..<3).map { PreferenceEntry("k\($0)", RandomPreference.value(&random)) }.filter(\.fitsIntoXML)
       var file = XMLPropertyListWriter.data(entries)
-      #expect("\(try foundationValue(file))" == "\(PreferenceValue.dictionary(entries))", "round \(round)")
-      #expect("\(try #require(XMLPropertyListReader.value(of: file)))" == "\(PreferenceValue.dictionary(entries))")
+      #expect(try foundationValue(file) == .dictionary(entries), "round \(round)")
+      #expect(XMLPropertyListReader.value(of: file) == .dictionary(entries))
       for _ in 0...Int.random(in: 0..<3, using: &random) {
         let changed = [.random(in: .min ... .max, using: &random), UInt8(ascii: "0"), UInt8(ascii: "-")]
         file[Int.random(in: 150..<file.count, using: &random)] = changed.randomElement(using: &random) ?? 0
       }
       guard let value = XMLPropertyListReader.value(of: file) else { continue }
       accepted += 1
-      #expect("\(value)" == "\(try foundationValue(file))", "\(String(decoding: file, as: UTF8.self))")
+      #expect(try value == foundationValue(file), "\(String(decoding: file, as: UTF8.self))")
     }
     #expect(accepted > 50)
   }
@@ -190,12 +192,26 @@ import Testing
     return try #require(PreferenceValue(propertyList: list, of: file.count))
   }
 
+  @Test func datesAreThoseOfFoundation() throws {
+    var random = SeededGenerator(seed: 1_582)
+    for _ in 0..<2_000 {
+      let range = Date.distantPast.timeIntervalSince1970...Date.distantFuture.timeIntervalSince1970
+      let date = Date(timeIntervalSince1970: Double.random(in: range, using: &random).rounded())
+      let file = XMLPropertyListWriter.data([PreferenceEntry("a", .date(date))])
+      #expect(try foundationValue(file) == .dictionary([PreferenceEntry("a", .date(date))]))
+      #expect(XMLPropertyListReader.value(of: file) == .dictionary([PreferenceEntry("a", .date(date))]))
+    }
+    let ends = [Date.distantPast, .distantFuture].map { XMLPropertyList.text(of: $0) }
+    #expect(ends == ["0000-12-30T00:00:00Z", "4001-01-01T00:00:00Z"])
+  }
+
   /// What Foundation drops, changes or decides differently is left to it.
   @Test(arguments: [
     "<integer>+1</integer>", "<integer> 1</integer>", "<integer>99999999999999999999</integer>", "<real> 1</real>",
     "<real>0x1p3</real>", "<date>2023-02-29T00:00:00Z</date>", "<date>2016-12-31T23:59:60Z</date>",
     "<date>2016-1-31T23:59:60Z</date>", "<string>a\rb</string>", "<string>\u{FEFF}</string>", "<string>&#65;</string>",
     "<string><![CDATA[a]]></string>", "<data>AQ=</data>", "<data/>", "<true></true>", "<!-- --><true/>", "<x/>",
+    "<dict><key>CF$UID</key><integer>7</integer></dict>", "<date>2023-13-01T00:00:00Z</date>",
     "<dict><key>a</key><true/><key>a</key><false/></dict>", "<dict><key>a</key></dict>", "<string>a", "<array><true/>",
     "<dict><key>\u{E9}</key><true/><key>e\u{301}</key><true/></dict>", "", "<string>\u{0}</string>",
   ])

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferFileSystem
 import CofferPreferences
+import CofferProcessTesting
 import CofferSlots
 import CofferTestSupport
 import Foundation
@@ -31,7 +32,7 @@ final class PreferenceFixture: Sendable {
   /// Copies the directory with its modification times.
   func copy() throws -> PreferenceFixture {
     let fixture = try PreferenceFixture(suite: suite)
-    let process = try Process.run(URL(fileURLWithPath: "/bin/cp"), arguments: ["-a", path, fixture.path])
+    let process = try Process.start("/bin/cp", ["-a", path, fixture.path])
     process.waitUntilExit()
     guard process.terminationStatus == 0 else { throw TestFailure("cp") }
     return fixture

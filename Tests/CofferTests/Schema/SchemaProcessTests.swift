@@ -90,24 +90,24 @@ import Testing
   func flippedBits(kind: String) async throws {
     var random = SeededGenerator(seed: 1_019)
     let directory = try TemporaryDirectory()
-    try FileManager.default.createDirectory(atPath: directory.path("now"), withIntermediateDirectories: false)
-    let location = "\(kind):\(directory.path("now/store"))"
-    let store = try await numbers(location)
+    try FileManager.default.createDirectory(atPath: directory.path("intact"), withIntermediateDirectories: false)
+    let store = try await numbers("\(kind):\(directory.path("intact/store"))")
     try await TypedStore(engine: store.engine).save("7", for: "n/7")
     #expect(try await store.load([Int].self, for: "n/7") == [7])
     try await store.engine.close()
-    try FileManager.default.copyItem(atPath: directory.path("now"), toPath: directory.path("intact"))
-    let database = directory.path(kind == "sqlite" ? "now/store" : "now/store/.coffer/journal.db")
-    let intact = try Data(contentsOf: URL(fileURLWithPath: database))
+    let database = kind == "sqlite" ? "store" : "store/.coffer/journal.db"
+    let intact = try Data(contentsOf: URL(fileURLWithPath: directory.path("intact/\(database)")))
     var refusals = 0
-    for _ in 0..<(isProving ? 20_000 : 150) {
-      try FileManager.default.removeItem(atPath: directory.path("now"))
-      try FileManager.default.copyItem(atPath: directory.path("intact"), toPath: directory.path("now"))
+    for round in 0..<(isProving ? 20_000 : 150) {
+      // A copy of its own: what could not be opened may still be closing the last one.
+      let copy = directory.path("\(round)")
+      try FileManager.default.copyItem(atPath: directory.path("intact"), toPath: copy)
+      defer { try? FileManager.default.removeItem(atPath: copy) }
       var damaged = intact
       damaged[Int.random(in: 0..<damaged.count, using: &random)] ^= 1 << Int.random(in: 0..<8, using: &random)
-      try damaged.write(to: URL(fileURLWithPath: database))
+      try damaged.write(to: URL(fileURLWithPath: "\(copy)/\(database)"))
       do {
-        let store = try await numbers(location)
+        let store = try await numbers("\(kind):\(copy)/store")
         do { #expect(try await store.load([Int].self, for: "n/7") == [7]) } catch is StorageError { refusals += 1 }
         try await store.engine.close()
       } catch is StorageError { refusals += 1 }

@@ -64,8 +64,9 @@ struct XMLPropertyListWriter {
     add("</\(tag)>\n")
   }
 
-  /// The shortest digits that are read as the same number.
+  /// The shortest digits that are read as the same number. Not-a-number has no sign: 0 divided by 0 is "-nan" in Swift.
   private static func text(of number: Double) -> String {
+    if number.isNaN { return "nan" }
     guard number.isInfinite else { return "\(number)" }
     return number < 0 ? "-infinity" : "+infinity"
   }

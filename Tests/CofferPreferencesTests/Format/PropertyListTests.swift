@@ -192,6 +192,18 @@ import Testing
     return try #require(PreferenceValue(propertyList: list, of: file.count))
   }
 
+  @Test(arguments: [Double.nan, -Double.nan, .signalingNaN, Double(nan: 7, signaling: false), .infinity, -.infinity])
+  func noNumberIsKept(_ number: Double) throws {
+    let file = XMLPropertyListWriter.data([PreferenceEntry("a", .real(number))])
+    for value in [try foundationValue(file), try #require(XMLPropertyListReader.value(of: file))] {
+      guard case .dictionary(let entries) = value, let read = entries.first?.value.real else {
+        Issue.record("\(value)")
+        continue
+      }
+      #expect(read == number || read.isNaN && number.isNaN)
+    }
+  }
+
   @Test func datesAreThoseOfFoundation() throws {
     var random = SeededGenerator(seed: 1_582)
     for _ in 0..<2_000 {

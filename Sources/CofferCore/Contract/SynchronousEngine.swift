@@ -31,7 +31,7 @@ extension MemoryEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
-    let told = events?.telling(batch, to: self, CommitNote(), completion) ?? completion
+    let told = events?.telling(batch, to: self, completion) ?? completion
     told(Result { try commitNow(batch, from: origin) })
   }
 }

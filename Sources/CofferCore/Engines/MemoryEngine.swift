@@ -54,7 +54,7 @@ public final class MemoryEngine: ExpiringEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     guard let events else { return try commitUnlessCancelled(batch, from: origin) }
-    return try await events.commit(batch, to: self) { _ in try commitUnlessCancelled(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try commitUnlessCancelled(batch, from: origin) }
   }
 
   private func commitUnlessCancelled(_ batch: WriteBatch, from origin: StoreOrigin) throws -> StoreCommit {
@@ -95,7 +95,7 @@ public final class MemoryEngine: ExpiringEngine {
       date: now)
     feed.publish([commit])
     guard let events else { return }
-    let facts = StoreEvent.Commit(commit, batch.operations, .relaxed, since: .now, groupSize: nil, isSweep: true)
+    let facts = StoreEvent.Commit(commit, batch.operations, .relaxed, since: .now, isSweep: true)
     events.tellLater(description, .committed(facts))
   }
 

@@ -1,26 +1,3 @@
-import CofferLocks
-
-/// What the writer of a commit learns about it, for the event that its caller tells.
-package final class CommitNote: Sendable {
-  /// The facts of a commit.
-  package struct Facts: Sendable {
-    /// The number of batches in the group.
-    package var groupSize: Int?
-    /// The commit of a transaction whose caller receives something else.
-    package var commit: StoreCommit?
-    /// The operations of such a transaction.
-    package var operations: [WriteBatch.Operation] = []
-  }
-
-  private let facts = Locked(Facts())
-
-  package init() {}
-
-  package func note(_ change: @Sendable (inout Facts) -> Void) { facts.withLock { change(&$0) } }
-
-  package var present: Facts { facts.withLock { $0 } }
-}
-
 extension CofferEvents {
   /// Runs an operation as a span, and tells its failure.
   package func span<R>(
@@ -56,26 +33,25 @@ extension CofferEvents {
 
   /// Commits a batch with `body` and tells the outcome. A batch that changes nothing is no commit.
   package func commit(
-    _ batch: WriteBatch, to engine: some StorageEngine, _ body: (CommitNote) async throws -> StoreCommit
+    _ batch: WriteBatch, to engine: some StorageEngine, _ body: () async throws -> StoreCommit
   ) async throws -> StoreCommit {
     try await span(.commit, at: engine.description, transaction: batch.transaction) { span, start in
-      let note = CommitNote()
-      let commit = try await body(note)
-      if let event = Self.commit(commit, batch, note, since: start, engine) { tell(event, in: span) }
+      let commit = try await body()
+      if let event = Self.commit(commit, batch, since: start, engine) { tell(event, in: span) }
       return commit
     }
   }
 
   /// Returns a handler of the outcome of a batch that tells it on the queue, then calls `completion`.
   package func telling(
-    _ batch: WriteBatch, to engine: some StorageEngine, _ note: CommitNote,
+    _ batch: WriteBatch, to engine: some StorageEngine,
     _ completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) -> @Sendable (Result<StoreCommit, any Error>) -> Void {
     let start = ContinuousClock.now
     return { [self] result in
       switch result {
       case .success(let commit):
-        if let event = Self.commit(commit, batch, note, since: start, engine) { tellLater(event.location, event.kind) }
+        if let event = Self.commit(commit, batch, since: start, engine) { tellLater(event.location, event.kind) }
       case .failure(let error):
         let event = Self.failure(.commit, error, batch.transaction, since: start, at: engine.description)
         tellLater(event.location, event.kind)
@@ -86,8 +62,7 @@ extension CofferEvents {
 
   /// Returns the event of a commit; `nil` if it changed nothing.
   private static func commit(
-    _ commit: StoreCommit, _ batch: WriteBatch, _ note: CommitNote, since start: ContinuousClock.Instant,
-    _ engine: some StorageEngine
+    _ commit: StoreCommit, _ batch: WriteBatch, since start: ContinuousClock.Instant, _ engine: some StorageEngine
   ) -> StoreEvent? {
     guard !commit.changed.isEmpty else { return nil }
     let hidesSizes = engine.capabilities.contains(.secrecy)
@@ -95,8 +70,7 @@ extension CofferEvents {
       location: engine.description,
       .committed(
         StoreEvent.Commit(
-          commit, batch.operations, batch.durability, since: start, groupSize: note.present.groupSize,
-          hidesSizes: hidesSizes)))
+          commit, batch.operations, batch.durability, since: start, hidesSizes: hidesSizes)))
   }
 
   private static func failure(
@@ -115,14 +89,14 @@ extension StoreEvent.Commit {
   /// Creates the facts of a commit that took the time since `start`.
   package init(
     _ commit: StoreCommit, _ operations: [WriteBatch.Operation], _ durability: StoreDurability,
-    since start: ContinuousClock.Instant, groupSize: Int?, isSweep: Bool = false, hidesSizes: Bool = false
+    since start: ContinuousClock.Instant, isSweep: Bool = false, hidesSizes: Bool = false
   ) {
     let bytes = operations.reduce(0) { size, operation in
       if case .put(_, let value, _) = operation { size + value.count } else { size }
     }
     self.init(
       revision: commit.revision, transaction: commit.transaction, operations: operations.count { !$0.isPrecondition },
-      bytes: hidesSizes ? nil : bytes, durability: durability, duration: .now - start, groupSize: groupSize,
+      bytes: hidesSizes ? nil : bytes, durability: durability, duration: .now - start, groupSize: commit.groupSize,
       isSweep: isSweep)
   }
 }

@@ -14,6 +14,9 @@ public struct StoreCommit: Hashable, Sendable {
   /// The date when the batch was accepted, in whole milliseconds, by the clock of the committing handle. For a change
   /// by a writer that does not use this library, the date when it was detected.
   public let date: Date
+  /// The number of batches that were committed together, for the event of the commit; `nil` if the engine does not say.
+  /// Not compared: it is no part of the commit.
+  package var groupSize: Int?
 
   /// Creates the commit of a batch that an engine has applied.
   public init(
@@ -24,6 +27,16 @@ public struct StoreCommit: Hashable, Sendable {
     self.origin = origin
     self.changed = changed
     self.date = date
+  }
+
+  public static func == (first: StoreCommit, second: StoreCommit) -> Bool {
+    first.revision == second.revision && first.transaction == second.transaction && first.origin == second.origin
+      && first.changed == second.changed && first.date == second.date
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(revision)
+    hasher.combine(transaction)
   }
 }
 

@@ -9,7 +9,7 @@ final class CommitQueue: Sendable {
   private struct Waiting {
     let id: UInt64
     let request: CommitRequest
-    let continuation: CheckedContinuation<StoreRevision, any Error>
+    let continuation: CheckedContinuation<StoreCommit, any Error>
     /// The position in the queue.
     var order: UInt64 = 0
   }
@@ -31,10 +31,10 @@ final class CommitQueue: Sendable {
   private static let groupBytes = 8 << 20
 
   private let state = Locked(State())
-  private let process: @Sendable ([CommitRequest]) async -> [Result<StoreRevision, any Error>]
+  private let process: @Sendable ([CommitRequest]) async -> [Result<StoreCommit, any Error>]
 
-  /// - Parameter process: commits a group and returns the revision after each batch.
-  init(process: @escaping @Sendable ([CommitRequest]) async -> [Result<StoreRevision, any Error>]) {
+  /// - Parameter process: commits a group and returns the commit of each batch.
+  init(process: @escaping @Sendable ([CommitRequest]) async -> [Result<StoreCommit, any Error>]) {
     self.process = process
   }
 
@@ -45,7 +45,7 @@ final class CommitQueue: Sendable {
       state.lastID += 1
       return state.lastID
     }
-    let revision = try await withTaskCancellationHandler {
+    return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         submit(Waiting(id: id, request: request, continuation: continuation))
       }
@@ -57,7 +57,6 @@ final class CommitQueue: Sendable {
       }
       removed?.continuation.resume(throwing: CancellationError())
     }
-    return request.commit(at: revision)
   }
 
   private func submit(_ waiting: Waiting) {
@@ -79,7 +78,6 @@ final class CommitQueue: Sendable {
   private func run() async {
     while let group = takeGroup() {
       let count = group.count
-      for waiting in group { waiting.request.note?.note { $0.groupSize = count } }
       let results = await process(group.map(\.request))
       for (waiting, result) in zip(group, results) { waiting.continuation.resume(with: result) }
       // Those that were answered submit their next batches first: these then form one group, with one sync, instead of

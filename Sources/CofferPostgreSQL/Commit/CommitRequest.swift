@@ -20,12 +20,9 @@ struct CommitRequest: Sendable {
   let keepsForms: Bool
   /// The total size of the values in bytes.
   let size: Int
-  /// Receives what only the queue knows, if anybody asks.
-  let note: CommitNote?
 
   init(
-    _ batch: WriteBatch, store: Int64, origin: StoreOrigin, at date: Date, isSweep: Bool = false,
-    note: CommitNote? = nil
+    _ batch: WriteBatch, store: Int64, origin: StoreOrigin, at date: Date, isSweep: Bool = false
   ) {
     operations = batch.operations
     keepsForms = batch.keepsForms
@@ -44,7 +41,6 @@ struct CommitRequest: Sendable {
     encodedChange = Data(changed.encoded())
     self.date = date.inMilliseconds
     self.isSweep = isSweep
-    self.note = note
     size = batch.operations.reduce(0) { size, operation in
       switch operation {
       case .put(_, let value, _), .putRecord(_, let value): size + value.count
@@ -61,8 +57,11 @@ struct CommitRequest: Sendable {
   /// Whether there is anything to write.
   var isChange: Bool { !changed.isEmpty }
 
-  func commit(at revision: StoreRevision) -> StoreCommit {
-    StoreCommit(revision: revision, transaction: transaction, origin: origin, changed: changed, date: date)
+  func commit(at revision: StoreRevision, groupSize: Int) -> StoreCommit {
+    var commit = StoreCommit(
+      revision: revision, transaction: transaction, origin: origin, changed: changed, date: date)
+    commit.groupSize = groupSize
+    return commit
   }
 }
 

@@ -70,15 +70,15 @@ public final class PostgreSQLEngine: ExpiringEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commit(batch, from: origin, note: nil) }
-    return try await events.commit(batch, to: self) { try await commit(batch, from: origin, note: $0) }
+    guard let events else { return try await commitUntold(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
   }
 
-  private func commit(_ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?) async throws -> StoreCommit {
+  private func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openWritableStore()
     try Task.checkCancellation()
     try batch.check(capabilities, location: description)
-    let request = CommitRequest(batch, store: store.id, origin: origin, at: clock.now(), note: note)
+    let request = CommitRequest(batch, store: store.id, origin: origin, at: clock.now())
     let commit = try await store.commit(request)
     store.sweep(at: commit.date, after: batch)
     return commit

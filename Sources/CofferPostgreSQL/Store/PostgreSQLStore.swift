@@ -111,12 +111,12 @@ final class PostgreSQLStore: Sendable {
   }
 
   /// Commits a group, then tells it to subscribers before its callers are resumed.
-  private func commit(_ group: [CommitRequest]) async -> [Result<StoreRevision, any Error>] {
-    let results = await StoreCommitter(store: self).commit(group)
-    let commits = zip(group, results).compactMap { request, result -> StoreCommit? in
-      guard case .success(let revision) = result, request.isChange else { return nil }
-      return request.commit(at: revision)
+  private func commit(_ group: [CommitRequest]) async -> [Result<StoreCommit, any Error>] {
+    let revisions = await StoreCommitter(store: self).commit(group)
+    let results = zip(group, revisions).map { request, result in
+      result.map { request.commit(at: $0, groupSize: group.count) }
     }
+    let commits = zip(group, results).compactMap { request, result in request.isChange ? try? result.get() : nil }
     if let last = commits.last {
       let newest = last.revision
       // Subscribers must not take it for the successor of what they have heard, if that was lost.

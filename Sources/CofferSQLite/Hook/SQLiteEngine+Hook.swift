@@ -9,10 +9,10 @@ extension SQLiteEngine {
   /// Commits a batch whose values are kept elsewhere, using `hook`. The commit survives power loss.
   /// - Parameter isSweep: whether the batch removes expired values, so that its `require` operations find them.
   package func commit(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, hook: CommitHook, note: CommitNote? = nil
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, hook: CommitHook
   ) async throws -> StoreCommit {
     let store = try openStore()
-    let batch = PreparedBatch(batch, origin: origin, at: store.clock.now(), isSweep: isSweep, hook: hook, note: note)
+    let batch = PreparedBatch(batch, origin: origin, at: store.clock.now(), isSweep: isSweep, hook: hook)
     return try await store.writer.commit(batch, hook)
   }
 
@@ -20,29 +20,26 @@ extension SQLiteEngine {
   package func transact<R: Sendable>(
     _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
   ) async throws -> R {
-    guard let events else { return try await transact(header, note: nil, body) }
+    guard let events else { return try await transactUntold(header, body).result }
     return try await events.span(.transaction, at: description, transaction: header.transaction) { span, start in
-      let note = CommitNote()
-      let result = try await transact(header, note: note, body)
-      let facts = note.present
-      if let commit = facts.commit {
-        let told = StoreEvent.Commit(
-          commit, facts.operations, header.durability, since: start, groupSize: facts.groupSize)
+      let (result, batch, commit) = try await transactUntold(header, body)
+      if let commit {
+        let told = StoreEvent.Commit(commit, batch.operations, header.durability, since: start)
         events.tell(StoreEvent(location: description, .committed(told)), in: span)
       }
       return result
     }
   }
 
-  private func transact<R: Sendable>(
-    _ header: TransactionHeader, note: CommitNote?, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
-  ) async throws -> R {
+  private func transactUntold<R: Sendable>(
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+  ) async throws -> (result: R, batch: WriteBatch, commit: StoreCommit?) {
     let store = try openStore()
-    let (result, batch) = try await store.writer.transact(header, note: note) {
+    let ((result, batch), commit) = try await store.writer.transact(header) {
       (try body($0), WriteBatch($0.operations))
     }
     store.sweep(at: store.clock.now(), after: batch)
-    return result
+    return (result, batch, commit)
   }
 
   /// Runs a closure with the writing connection, on the writer's thread.

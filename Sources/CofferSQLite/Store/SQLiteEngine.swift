@@ -148,18 +148,16 @@ public final class SQLiteEngine: ExpiringEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commit(batch, from: origin, note: nil) }
-    return try await events.commit(batch, to: self) { try await commit(batch, from: origin, note: $0) }
+    guard let events else { return try await commitUntold(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
   }
 
   /// Commits a batch without telling about it.
-  package func commit(
-    _ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?
-  ) async throws -> StoreCommit {
+  package func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openStore()
     try batch.check(capabilities, location: store.file.description)
     let commit = try await store.writer.commit(
-      PreparedBatch(batch, origin: origin, at: store.clock.now(), note: note), durability: batch.durability)
+      PreparedBatch(batch, origin: origin, at: store.clock.now()), durability: batch.durability)
     store.sweep(at: commit.date, after: batch)
     return commit
   }

@@ -105,10 +105,9 @@ extension Writer {
         // Not relaxed: after a power loss, the store would report a lost commit that nobody has made.
         let revision = try committer.commit([batch], durability: .full)[0].get()
         raise(revision)
-        commit = batch.commit(at: revision)
+        commit = batch.commit(at: revision, groupSize: 1)
         if let start, let commit {
-          let facts = StoreEvent.Commit(
-            commit, batch.operations, .full, since: start, groupSize: 1, isSweep: true)
+          let facts = StoreEvent.Commit(commit, batch.operations, .full, since: start, isSweep: true)
           configuration.events?.tellLater(file.description, .committed(facts))
         }
       }

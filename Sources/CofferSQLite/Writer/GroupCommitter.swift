@@ -117,7 +117,7 @@ package final class GroupCommitter {
 
   /// Runs `body` in a transaction and, if it changed anything, appends one commit to the journal.
   func transact<R>(
-    _ header: TransactionHeader, _ note: CommitNote?, _ body: (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R
   ) throws -> (R, StoreCommit?) {
     try write(durability: header.durability) {
       let changesBefore = sqlite3_total_changes64(connection.handle)
@@ -129,9 +129,7 @@ package final class GroupCommitter {
         WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? StoreOrigin(),
         at: clock.now(), isApplied: true, isForeign: header.origin == nil)
       try append(batch, at: revision.next)
-      let commit = batch.commit(at: revision)
-      note?.note { ($0.groupSize, $0.commit, $0.operations) = (1, commit, batch.operations) }
-      return (result, commit)
+      return (result, batch.commit(at: revision, groupSize: 1))
     }
   }
 

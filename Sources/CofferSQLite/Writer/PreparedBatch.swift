@@ -19,8 +19,6 @@ final class PreparedBatch: Sendable {
   let hook: CommitHook?
   let selection: StoreSelection
   let journalEntry: [UInt8]
-  /// Receives what only the writer knows, if anybody asks.
-  let note: CommitNote?
   /// Whether kept forms stay unless the operations remove them.
   let keepsForms: Bool
   /// Whether there is anything to write.
@@ -33,9 +31,8 @@ final class PreparedBatch: Sendable {
   /// - Parameter isApplied: Whether the operations are already applied and only the journal row is to be written.
   init(
     _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
-    isSweep: Bool = false, hook: CommitHook? = nil, note: CommitNote? = nil
+    isSweep: Bool = false, hook: CommitHook? = nil
   ) {
-    self.note = note
     operations = batch.operations
     keepsForms = batch.keepsForms || isApplied || hook != nil
     self.date = date.inMilliseconds
@@ -60,9 +57,11 @@ final class PreparedBatch: Sendable {
     }
   }
 
-  func commit(at revision: StoreRevision) -> StoreCommit {
-    StoreCommit(
+  func commit(at revision: StoreRevision, groupSize: Int) -> StoreCommit {
+    var commit = StoreCommit(
       revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,
       changed: selection, date: date)
+    commit.groupSize = groupSize
+    return commit
   }
 }

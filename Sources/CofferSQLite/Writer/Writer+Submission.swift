@@ -4,11 +4,11 @@ import Dispatch
 
 /// The recipient of the outcome of a batch.
 struct BatchWaiter: Sendable {
-  let resume: @Sendable (Result<StoreRevision, any Error>) -> Void
+  let resume: @Sendable (Result<StoreCommit, any Error>) -> Void
 
-  init(_ resume: @escaping @Sendable (Result<StoreRevision, any Error>) -> Void) { self.resume = resume }
+  init(_ resume: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void) { self.resume = resume }
 
-  init(_ continuation: CheckedContinuation<StoreRevision, any Error>) { resume = { continuation.resume(with: $0) } }
+  init(_ continuation: CheckedContinuation<StoreCommit, any Error>) { resume = { continuation.resume(with: $0) } }
 }
 
 extension Writer {
@@ -22,14 +22,14 @@ extension Writer {
   func submit(_ batch: PreparedBatch, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void) {
     do {
       if batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
-        return completion(result.map(batch.commit))
+        return completion(result)
       }
     } catch {
       return completion(.failure(error))
     }
     let isDone = DispatchSemaphore(value: 0)
     let waiter = BatchWaiter { result in
-      completion(result.map(batch.commit))
+      completion(result)
       isDone.signal()
     }
     let request = WriteRequest(
@@ -46,12 +46,11 @@ extension SQLiteEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
-    let note = events.map { _ in CommitNote() }
-    let told = note.flatMap { events?.telling(batch, to: self, $0, completion) } ?? completion
+    let told = events?.telling(batch, to: self, completion) ?? completion
     do {
       let store = try openStore()
       try batch.check(capabilities, location: store.file.description)
-      store.writer.submit(PreparedBatch(batch, origin: origin, at: store.clock.now(), note: note)) { result in
+      store.writer.submit(PreparedBatch(batch, origin: origin, at: store.clock.now())) { result in
         if case .success(let commit) = result { store.sweep(at: commit.date, after: batch) }
         told(result)
       }

@@ -5,19 +5,19 @@ import Foundation
 /// Work on the writer's thread other than committing batches.
 extension Writer {
   /// Runs a closure in a separate transaction on the writer's thread.
+  /// - Returns: its result, and the commit if it has changed anything.
   func transact<R: Sendable>(
-    _ header: TransactionHeader, note: CommitNote? = nil,
-    _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
-  ) async throws -> R {
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+  ) async throws -> (R, StoreCommit?) {
     try Task.checkCancellation()
-    return try await enqueue { (continuation: CheckedContinuation<R, any Error>) in
+    return try await enqueue { (continuation: CheckedContinuation<(R, StoreCommit?), any Error>) in
       .work(
         run: { [self] committer in
           do {
-            let (value, commit) = try committer.transact(header, note, body)
+            let (value, commit) = try committer.transact(header, body)
             if let commit { raise(commit.revision) }
             noteDurable(committer)
-            continuation.resume(returning: value)
+            continuation.resume(returning: (value, commit))
             return WorkOutcome(commit: commit)
           } catch {
             continuation.resume(throwing: error)

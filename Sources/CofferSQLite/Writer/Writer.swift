@@ -62,9 +62,9 @@ final class Writer: Sendable {
   func commit(_ batch: PreparedBatch, durability: StoreDurability) async throws -> StoreCommit {
     try Task.checkCancellation()
     if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
-      return batch.commit(at: try result.get())
+      return try result.get()
     }
-    return batch.commit(at: try await enqueue { .batch(batch, durability, BatchWaiter($0)) })
+    return try await enqueue { .batch(batch, durability, BatchWaiter($0)) }
   }
 
   /// Commits a batch after its hook has prepared it, on the hook's queue or, for a small one, on the writer's thread.
@@ -85,8 +85,7 @@ final class Writer: Sendable {
         if let refusal = submit(request, isCancelled: isCancelled.withLock { $0 }) { request.refuse(refusal) }
       }
     }
-    let revision = try await enqueue(isCancelled, through: bring) { .batch(batch, .full, BatchWaiter($0)) }
-    return batch.commit(at: revision)
+    return try await enqueue(isCancelled, through: bring) { .batch(batch, .full, BatchWaiter($0)) }
   }
 
   /// Finishes the accepted requests, then closes the connections.
@@ -174,7 +173,7 @@ final class Writer: Sendable {
   // MARK: Committing on the caller
 
   /// Commits on the caller's thread; returns `nil` if another caller or process is writing.
-  func commitInline(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error>? {
+  func commitInline(_ batch: PreparedBatch) throws -> Result<StoreCommit, any Error>? {
     let isMine = try queue.withLock { queue in
       if let refusal = queue.refusal { throw refusal }
       guard !queue.isBusy else { return false }
@@ -182,19 +181,19 @@ final class Writer: Sendable {
       return true
     }
     guard isMine else { return nil }
-    let result = committer.withLock { committer -> Result<StoreRevision, any Error>? in
+    let result = committer.withLock { committer -> Result<StoreCommit, any Error>? in
       guard let committer, let result = committer.commitWithoutWaiting(batch) else { return nil }
       // A damaged page is handled on the writer's thread.
       if (result.error as? StorageError)?.isDamagedPage == true { return nil }
-      if case .success(let revision) = result, batch.isChange {
-        batch.note?.note { $0.groupSize = 1 }
-        raise(revision)
-        listener.announce([batch.commit(at: revision)])
+      let commit = result.map { batch.commit(at: $0, groupSize: 1) }
+      if case .success(let commit) = commit, batch.isChange {
+        raise(commit.revision)
+        listener.announce([commit])
       }
       closeIfDeviceFailed([result])
       if committer.hasLostItsHistory, let error = result.error as? StorageError { refuse(error) }
       lookAfter(committer)
-      return result
+      return commit
     }
     release()
     return result
@@ -300,11 +299,12 @@ final class Writer: Sendable {
     // The store is closed before its callers are resumed, so that their next request is rejected.
     closeIfDeviceFailed(results)
     if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
-    let count = batches.count
-    for case let note? in batches.lazy.map(\.note) { note.note { $0.groupSize = count } }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
+    let commits = zip(batches, results).map { batch, result in
+      result.map { batch.commit(at: $0, groupSize: batches.count) }
+    }
     finish(batches, results, committer) { failure in
-      for (request, result) in zip(group, results) {
+      for (request, result) in zip(group, commits) {
         guard case .batch(let batch, _, let waiter) = request.kind else { continue }
         if result.error == nil, let failure = failure(batch) {
           waiter.resume(.failure(UnfinishedBatch(cause: failure)))
@@ -313,11 +313,7 @@ final class Writer: Sendable {
         }
       }
     }
-    let commits = zip(batches, results).compactMap { batch, result -> StoreCommit? in
-      guard case .success(let revision) = result, batch.isChange else { return nil }
-      return batch.commit(at: revision)
-    }
-    listener.announce(commits)
+    listener.announce(zip(batches, commits).compactMap { batch, result in batch.isChange ? try? result.get() : nil })
     lookAfter(committer)
   }
 

@@ -138,7 +138,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     guard let events else { return try refuse() }
-    return try await events.commit(batch, to: self) { _ in try refuse() }
+    return try await events.commit(batch, to: self) { try refuse() }
   }
 
   private func refuse() throws -> StoreCommit {

@@ -152,17 +152,15 @@ final class SlotStore: SlotCore {
   // MARK: Writing
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commit(batch, from: origin, note: nil) }
-    return try await events.commit(batch, to: self) { try await commit(batch, from: origin, note: $0) }
+    guard let events else { return try await commitUntold(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
   }
 
-  private func commit(
-    _ batch: WriteBatch, from origin: StoreOrigin, note: CommitNote?
-  ) async throws -> StoreCommit {
+  private func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     recovery.beginIfWaiting()
     do {
       let commit = try await forms.commit(batch, record: records.record) {
-        try await commitNow($0, from: origin, note: note)
+        try await commitNow($0, from: origin)
       }
       if let date = sweeping.takeDue(at: commit.date, after: batch) {
         Task { [weak self] in try? await self?.sweep(upTo: date) }  // A later sweep makes up for a failed one.
@@ -187,7 +185,7 @@ final class SlotStore: SlotCore {
       }
       if let start {
         let facts = StoreEvent.Commit(
-          commit, batch.operations, batch.durability, since: start, groupSize: nil, isSweep: true,
+          commit, batch.operations, batch.durability, since: start, isSweep: true,
           hidesSizes: handle.slots.keepsSecrets)
         events?.tellLater(description, .committed(facts))
       }
@@ -196,7 +194,7 @@ final class SlotStore: SlotCore {
   }
 
   private func commitNow(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false, note: CommitNote? = nil
+    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false
   ) async throws -> StoreCommit {
     guard gate.enter() else { throw StorageError.closed(description) }
     defer { gate.leave() }
@@ -208,7 +206,7 @@ final class SlotStore: SlotCore {
     guard batch.selection.hasValues else {
       var batch = batch
       batch.durability = .full
-      return try await records.commit(batch, from: origin, note: note)
+      return try await records.commitUntold(batch, from: origin)
     }
     let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
@@ -229,7 +227,7 @@ final class SlotStore: SlotCore {
         try handle.publish(committer, isLazy: true) { unpublished in resume { unpublished.failure(of: $0) } }
       })
     do {
-      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook, note: note)
+      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook)
     } catch let unfinished as UnfinishedBatch {
       throw unfinished.cause
     } catch let error as StorageError where error.code == .outcomeUnknown {

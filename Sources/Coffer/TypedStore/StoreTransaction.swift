@@ -7,30 +7,18 @@ public import Foundation
 /// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
 public final class StoreTransaction: Sendable {
   private let attempt: TransactionAttempt
-  private let coding: ByteCoding
+  private let store: TypedStore
 
-  init(_ attempt: TransactionAttempt, _ coding: ByteCoding) {
+  init(_ attempt: TransactionAttempt, _ store: TypedStore) {
     self.attempt = attempt
-    self.coding = coding
+    self.store = store
   }
 
   /// Returns the value of a key, or `nil` when it is proven absent. The commit fails, and the closure runs again, if
   /// another writer changes the key in the meantime.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    guard let stored = try await attempt.value(of: key) else { return nil }
-    do { return try coding.decode(type, from: stored, for: key) } catch let error as StorageError
-      where error.code == .migrationNeeded
-    {
-      attempt.needsMigration(error)
-      throw error
-    } catch let error as StorageError where error.code == .newerFormat && coding.schema != nil {
-      guard let keptKey = KeptForms.key(of: key), let kept = try await attempt.value(of: keptKey),
-        let old = try OldForm(kept.data, of: key, replacedBy: stored.data, at: coding.location),
-        let value = try coding.previous(type, from: old, for: key)
-      else { throw error }
-      return value
-    }
+    try await attempt.load(CodedValue<T>(store: store, key: key))
   }
 
   /// Returns whether there is a value, without reading it. The commit fails, and the closure runs again, if another
@@ -45,7 +33,7 @@ public final class StoreTransaction: Sendable {
   ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
-    let encoded = try coding.encode(value, for: key).expiring(expires)
+    let encoded = try store.coding.encode(value, for: key).expiring(expires)
     try attempt.put(key, encoded, Box(value, size: encoded.data.count))
   }
 
@@ -87,7 +75,7 @@ extension TypedStore {
   ) async throws -> R {
     let coding = coding
     return try await attempts(durability: durability, id: id, within: limit) { attempt in
-      try await body(StoreTransaction(attempt, coding))
+      try await body(StoreTransaction(attempt, self))
     }
   }
 

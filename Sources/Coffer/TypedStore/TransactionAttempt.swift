@@ -39,6 +39,21 @@ final class TransactionAttempt: Sendable {
     return entry.map { EncodedValue($0) }
   }
 
+  /// Returns a value as the attempt sees it; a newer one from its kept old form.
+  func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
+    guard let stored = try await value(of: plan.key) else { return nil }
+    do { return try plan.decode(stored) } catch let error as StorageError where error.code == .migrationNeeded {
+      state.withLock { $0.migration = $0.migration ?? error }
+      throw error
+    } catch let error as StorageError where error.code == .newerFormat {
+      guard let keptKey = KeptForms.key(of: plan.key), let kept = try await value(of: keptKey),
+        let old = try OldForm(kept.data, of: plan.key, replacedBy: stored.data, at: location),
+        let value = try plan.decode(old)
+      else { throw error }
+      return value
+    }
+  }
+
   /// Returns whether a key has a value as the attempt sees it, without reading the value.
   func exists(_ key: StoreKey) async throws -> Bool {
     let own = try use { state in state.last[key].map { state.writes[$0].value != nil } }
@@ -71,9 +86,6 @@ final class TransactionAttempt: Sendable {
       return body(&state)
     }
   }
-
-  /// Records that a value that was read must be migrated, before the closure runs again.
-  func needsMigration(_ error: StorageError) { state.withLock { $0.migration = $0.migration ?? error } }
 
   /// The error of a read of a value that must be migrated.
   var migration: StorageError? { state.withLock { $0.migration } }

@@ -43,7 +43,7 @@ extension TypedStore {
       try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
     } damaged: { error in
       guard let key = error.key, keys.contains(key) else { throw error }
-      try await handle(error, of: key, as: type)
+      try await CodedValue<T>(store: self, key: key).handle(error)
     } newer: {
       try await previousValues(type, for: keys)
     }

@@ -22,23 +22,25 @@ extension TypedStore {
     _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
+    try await update(CodedValue<T>(store: self, key: key), durability, transaction, transform)
+  }
+
+  func update<P: WritablePlan>(
+    _ plan: P, _ durability: StoreDurability, _ transaction: TransactionID?,
+    _ transform: (P.Value?) throws -> P.Value?
+  ) async throws -> P.Value? {
     try await reading {
-      try await update(key, durability: durability, transaction: transaction) {
-        try coding.decode(type, from: $0, for: key)
-      } encode: {
-        try coding.encode($0, for: key)
-      } transform: {
-        try transform($0)
-      }
+      try await updateOnce(plan, durability, transaction, transform)
     } damaged: {
-      try await handle($0, of: key, as: type)
+      try await plan.handle($0)
     }
   }
 
-  func update<T: Sendable>(
-    _ key: StoreKey, durability: StoreDurability, transaction: TransactionID?, attributes: ValueAttributes = .none,
-    decode: (EncodedValue) throws -> T, encode: (T) throws -> EncodedValue, transform: (T?) throws -> T?
-  ) async throws -> T? {
+  private func updateOnce<P: WritablePlan>(
+    _ plan: P, _ durability: StoreDurability, _ transaction: TransactionID?,
+    _ transform: (P.Value?) throws -> P.Value?
+  ) async throws -> P.Value? {
+    let key = plan.key
     // A store that is open for reading only refuses the commit.
     guard engine.isReadOnly || engine.capabilities.contains([.preconditions, .revisions, .atomicBatches]) else {
       throw StorageError.unsupported(
@@ -52,15 +54,15 @@ extension TypedStore {
       while true {
         try Task.checkCancellation()
         let entry = try await engine.entry(key)
-        let old = try entry.map { try decode(EncodedValue($0)) }
+        let old = try entry.map { try plan.decode(EncodedValue($0)) }
         let new = try transform(old)
         guard old != nil || new != nil else { return nil }
         var batch = WriteBatch(transaction: transaction, durability: durability)
         batch.require(key, at: entry?.revision)
-        var attributes = attributes
-        if attributes.expires == nil { attributes.expires = entry?.attributes.expires }
-        attributes[.accessControl] = attributes[.accessControl] ?? entry?.attributes[.accessControl]
-        let encoded = try new.map(encode)
+        var attributes = ValueAttributes.none
+        attributes.expires = entry?.attributes.expires
+        attributes[.accessControl] = entry?.attributes[.accessControl]
+        let encoded = try new.map { try plan.encode($0, expires: nil) }
         if let encoded {
           batch.put(key, encoded.data, attributes.merging(encoded.attributes))
         } else {

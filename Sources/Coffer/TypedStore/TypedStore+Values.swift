@@ -23,22 +23,11 @@ extension TypedStore {
   public func values<T: Decodable & Sendable>(
     of key: StoreKey, as type: T.Type
   ) -> AsyncStream<Result<T?, StorageError>> {
-    let coding = coding
-    return values(of: key) {
-      try coding.decode(type, from: $0, for: key)
-    } handling: { [self] in
-      try await handle($0, of: key, as: type)
-    } previous: { [self] in
-      try await previousValue(type, for: key)
-    }
+    values(CodedValue<T>(store: self, key: key))
   }
 
-  /// - Parameter handle: called with the error of a read of a damaged value, which is repeated if it returns.
-  func values<T: Sendable>(
-    of key: StoreKey, decode: @escaping @Sendable (EncodedValue) throws -> T,
-    handling handle: @escaping @Sendable (StorageError) async throws -> Void,
-    previous: @escaping @Sendable () async throws -> T? = { nil }
-  ) -> AsyncStream<Result<T?, StorageError>> {
+  func values<P: ValuePlan>(_ plan: P) -> AsyncStream<Result<P.Value?, StorageError>> {
+    let key = plan.key
     // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)
     let waiting = ChangeOrExpiry(engine.clock) { [origin] in
@@ -52,11 +41,11 @@ extension TypedStore {
         let position = engine.latestPosition
         do {
           let (value, revision, expires) = try await reading {
-            try await present(key, notBefore: needed.revision, decode)
+            try await present(plan, notBefore: needed.revision)
           } damaged: {
-            try await handle($0)
+            try await plan.handle($0)
           } newer: {
-            try await previous().map { ($0, position.revision, nil) }
+            try await previous(plan).map { ($0.value, position.revision, nil) }
           }
           progress.withLock { $0 = ValueProgress(seen: (revision, expires)) }
           return .success(value)
@@ -105,18 +94,21 @@ extension TypedStore {
 
   /// Returns the value, the revision of the state it was read from (zero where the engine has no snapshots), and the
   /// date from which it is absent.
-  private func present<T: Sendable>(
-    _ key: StoreKey, notBefore needed: StoreRevision, _ decode: (EncodedValue) throws -> T
-  ) async throws -> (T?, StoreRevision, Date?) {
+  private func present<P: ValuePlan>(
+    _ plan: P, notBefore needed: StoreRevision
+  ) async throws -> (P.Value?, StoreRevision, Date?) {
+    let key = plan.key
     if let pending, pending.value(of: key) != nil { try await pending.flush([key]) }
-    guard engine.capabilities.contains(.snapshots) else { return (try await load(key, decode: decode), .zero, nil) }
-    if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: T = Self.unbox(box) {
+    guard engine.capabilities.contains(.snapshots) else {
+      return (try await load(key, decode: plan.decode), .zero, nil)
+    }
+    if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: P.Value = Self.unbox(box) {
       return (value, validTo, expires)
     }
     let (entry, revision) = try await reads.read(key, notBefore: needed)
     // A read that was shared may have begun before the value expired.
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
-    let value = try decode(EncodedValue(entry))
+    let value = try plan.decode(EncodedValue(entry))
     if !requiresUser(key, entry.attributes) {
       cache?.insert([(key, Box(value, size: entry.value.count))], readAt: revision, expiries: entry.expiries)
     }

@@ -185,12 +185,16 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
+    try await load(CodedValue<T>(store: self, key: key))
+  }
+
+  func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
     try await reading {
-      try await load(key) { try coding.decode(type, from: $0, for: key) }
+      try await load(plan.key, decode: plan.decode)
     } damaged: {
-      try await handle($0, of: key, as: type)
+      try await plan.handle($0)
     } newer: {
-      try await previousValue(type, for: key)
+      try await previous(plan)?.value
     }
   }
 

@@ -28,15 +28,18 @@ extension TypedStore {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
   ///   without revisions.
   public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
-    try await pending?.flush([key])
+    try await loadVersioned(CodedValue<T>(store: self, key: key))
+  }
+
+  func loadVersioned<P: ValuePlan>(_ plan: P) async throws -> Versioned<P.Value> {
+    try await pending?.flush([plan.key])
     return try await reading {
-      let entry = try await engine.versionedEntry(key)
-      return Versioned(
-        try entry.map { try coding.decode(type, from: EncodedValue($0), for: key) }, revision: entry?.revision)
+      let entry = try await engine.versionedEntry(plan.key)
+      return Versioned(try entry.map { try plan.decode(EncodedValue($0)) }, revision: entry?.revision)
     } damaged: {
-      try await handle($0, of: key, as: type)
+      try await plan.handle($0)
     } newer: {
-      try await previousEntry(type, for: key).map { Versioned($0.value, revision: $0.revision) }
+      try await previous(plan).map { Versioned($0.value, revision: $0.revision) }
     }
   }
 
@@ -57,11 +60,18 @@ extension TypedStore {
     durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
     let encoded = try coding.encode(value, for: key).expiring(expires)
+    return try await saveIfUnchanged(
+      encoded, of: Box(value, size: encoded.data.count), for: key, since: revision, durability, transaction)
+  }
+
+  func saveIfUnchanged(
+    _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, since revision: StoreRevision?,
+    _ durability: StoreDurability = .full, _ transaction: TransactionID? = nil
+  ) async throws -> StoreRevision {
     try await pending?.flush([key])
     let batch = WriteBatch(
       [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
       durability: durability)
-    let box = Box(value, size: encoded.data.count)
     return try await commit(try engine.checkingConditions(batch), [(key, box)]).revision
   }
 

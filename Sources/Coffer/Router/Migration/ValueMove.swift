@@ -131,13 +131,13 @@ struct ValueMove<Key: StorageKey>: Sendable {
   /// Reads an older value by the declaration of its key. Creates no store for it.
   fileprivate func read<S: StorageKey>(_ key: S, _ any: AnyStorageKey) async throws -> Source? {
     guard try await router.mayExist(key.domain) else { return nil }
-    let (resolved, serializer) = (try await router.resolve(key), key.serializer)
+    let plan = try await router.plan(key)
+    let resolved = plan.resolved
     return try await resolved.store.reading {
       guard let entry = try await resolved.flushedEngine(for: resolved.key).entry(resolved.key) else { return nil }
-      let value = try serializer.value(from: EncodedValue(entry), resolved)
-      return Source(resolved: resolved, key: any, entry: entry, value: value)
+      return Source(resolved: resolved, key: any, entry: entry, value: try plan.decode(EncodedValue(entry)))
     } damaged: {
-      try await router.handle($0, of: key, resolved)
+      try await plan.handle($0)
     }
   }
 
@@ -162,9 +162,9 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let value = try await make(values)
     // A value that expires does not become one that never does.
     let expires = found.compactMap(\.entry.attributes.expires).min()
-    let encoded = try key.serializer.encoded(value, destination, expires: expires)
-    try router.checkSize(encoded.data.count, destination.record, destination.key)
-    _ = try key.serializer.value(from: encoded, destination)
+    let plan = DeclaredValue(router, key, destination)
+    let encoded = try plan.encode(value, expires: expires)
+    _ = try plan.decode(encoded)
     return (value, encoded)
   }
 

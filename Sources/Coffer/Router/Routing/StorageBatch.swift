@@ -83,11 +83,10 @@ extension StorageRouter {
   fileprivate nonisolated func step<K: StorageKey>(
     _ value: K.Value, _ key: K, _ expires: Date?
   ) async throws -> StorageBatch.Step {
-    let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
-    try checkSize(encoded.data.count, resolved.record, resolved.key)
+    let plan = try await plan(key)
+    let encoded = try plan.encode(value, expires: expires)
     return StorageBatch.Step(
-      resolved: resolved, operation: .put(resolved.key, encoded.data, encoded.attributes),
+      resolved: plan.resolved, operation: .put(plan.key, encoded.data, encoded.attributes),
       box: Box(value, size: encoded.data.count))
   }
 

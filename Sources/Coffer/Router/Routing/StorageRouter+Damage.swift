@@ -3,21 +3,8 @@ import Foundation
 extension StorageRouter {
   /// Runs the policy of a key, or that of its store, after a read has failed, and returns if the value should be read
   /// again. A replacement is not sent to other devices: theirs may be intact.
-  nonisolated func handle<K: StorageKey>(
-    _ error: StorageError, of key: K, _ resolved: ResolvedKey
-  ) async throws {
-    let (serializer, damage) = (key.serializer, resolved.store.damage)
-    let plan =
-      if let own = key.damagePolicy {
-        DamagePlan(own) { value in
-          let encoded = try serializer.encoded(value, resolved)
-          try self.checkSize(encoded.data.count, resolved.record, resolved.key)
-          return encoded
-        }
-      } else {
-        DamagePlan(damage.policy) { resolved.marked(EncodedValue($0, resolved.attributes)) }
-      }
-    try await damage.handle(resolved.key, after: error, plan) { try serializer.check($0, resolved) }
+  nonisolated func handle<K: StorageKey>(_ error: StorageError, of key: K, _ resolved: ResolvedKey) async throws {
+    try await DeclaredValue(self, key, resolved).handle(error)
   }
 
   /// Begins to handle a damaged value for a caller that cannot wait.

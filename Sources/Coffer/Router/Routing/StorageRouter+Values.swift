@@ -29,18 +29,9 @@ extension StorageRouter {
   nonisolated func storedValues<K: StorageKey>(
     of key: K
   ) async throws -> AsyncStream<Result<K.Value?, StorageError>> {
-    let serializer = key.serializer
-    return try await stream(
+    try await stream(
       of: key, failure: { .failure($0) },
-      begin: { [self] resolved in
-        resolved.store.values(of: resolved.key) {
-          try serializer.value(from: $0, resolved)
-        } handling: { [self] in
-          try await handle($0, of: key, resolved)
-        } previous: { [self] in
-          try await previous(of: key, resolved)?.value
-        }
-      })
+      begin: { [self] resolved in resolved.store.values(DeclaredValue(self, key, resolved)) })
   }
 
   /// Returns a stream about the store of a key. While the store cannot be opened, the stream delivers the reason

@@ -37,16 +37,6 @@ extension StorageRouter {
     return report.migrated
   }
 
-  /// Returns the value of the kept old form of a key, if that has the present version, and the revision of the newer
-  /// value.
-  nonisolated func previous<K: StorageKey>(
-    of key: K, _ resolved: ResolvedKey
-  ) async throws -> (value: K.Value, revision: StoreRevision)? {
-    let (entry, old) = try await resolved.store.oldForm(of: resolved.key)
-    guard let entry, let old, try resolved.isPresent(old.attributes) else { return nil }
-    return (try key.serializer.presentValue(from: EncodedValue(old.data, old.attributes), resolved), entry.revision)
-  }
-
   /// Returns the entries of keys from one state, each that is newer in its kept old form.
   /// - Throws: `migrationNeeded` with the key of an older value.
   nonisolated func presentVersions(

@@ -132,35 +132,26 @@ public actor StorageRouter: StorageProviding {
     _ value: K.Value, for key: K, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
-    let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
-    try checkSize(encoded.data.count, resolved.record, resolved.key)
+    let plan = try await plan(key)
+    let encoded = try plan.encode(value, expires: expires)
     let batch = WriteBatch(
-      [.put(resolved.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await resolved.write(batch, [(resolved.key, Box(value, size: encoded.data.count))])
+      [.put(plan.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
+    try await plan.resolved.write(batch, [(plan.key, Box(value, size: encoded.data.count))])
   }
 
   /// Returns the value of a key, or its default while there is none.
   /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
   ///   of the key's type, in which case they are kept.
   public nonisolated func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let resolved = try await resolve(key)
-    if let value = try await stored(key, resolved) ?? key.defaultValue { return value }
-    throw StorageError.absent(resolved)
+    let plan = try await plan(key)
+    if let value = try await plan.resolved.store.load(plan) ?? key.defaultValue { return value }
+    throw StorageError.absent(plan.resolved)
   }
 
   /// Returns the stored value of a key, or `nil` when it is proven absent, regardless of its default.
-  nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? { try await stored(key, resolve(key)) }
-
-  private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
-    let serializer = key.serializer
-    return try await resolved.store.reading {
-      try await resolved.store.load(resolved.key) { try serializer.value(from: $0, resolved) }
-    } damaged: {
-      try await handle($0, of: key, resolved)
-    } newer: {
-      try await previous(of: key, resolved)?.value
-    }
+  nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? {
+    let plan = try await plan(key)
+    return try await plan.resolved.store.load(plan)
   }
 
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent. Takes
@@ -230,26 +221,13 @@ public actor StorageRouter: StorageProviding {
   public nonisolated func update<K: StorageKey>(
     _ key: K, _ transform: @Sendable (inout K.Value) throws -> Void
   ) async throws -> K.Value {
-    let resolved = try await resolve(key)
-    let serializer = key.serializer
-    let stored = try await resolved.store.reading {
-      try await resolved.store.update(
-        resolved.key, durability: .full, transaction: nil,
-        decode: { try serializer.value(from: $0, resolved) },
-        encode: { value in
-          let encoded = try serializer.encoded(value, resolved)
-          try checkSize(encoded.data.count, resolved.record, resolved.key)
-          return encoded
-        },
-        transform: { (old: K.Value?) -> K.Value? in
-          guard var value = old ?? key.defaultValue else { throw StorageError.absent(resolved) }
-          try transform(&value)
-          return value
-        })
-    } damaged: {
-      try await handle($0, of: key, resolved)
+    let plan = try await plan(key)
+    let stored = try await plan.resolved.store.update(plan, .full, nil) { old in
+      guard var value = old ?? key.defaultValue else { throw StorageError.absent(plan.resolved) }
+      try transform(&value)
+      return value
     }
-    guard let stored else { throw StorageError.absent(resolved) }
+    guard let stored else { throw StorageError.absent(plan.resolved) }
     return stored
   }
 

@@ -19,10 +19,9 @@ public final class StorageTransaction: Sendable {
   /// the key before the commit.
   /// - Throws: `StorageError`: `notFound` when there is neither; `notAtomic` for a key of another store.
   public func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let resolved = try await resolve(key)
-    if let encoded = try await attempt.value(of: resolved.key) { return try await value(encoded, key, resolved) }
-    guard let value = key.defaultValue else { throw StorageError.absent(resolved) }
-    return value
+    let plan = try await plan(key)
+    if let value = try await attempt.load(plan) ?? key.defaultValue { return value }
+    throw StorageError.absent(plan.resolved)
   }
 
   /// Returns whether there is a stored value, regardless of the key's default, without reading it.
@@ -38,10 +37,9 @@ public final class StorageTransaction: Sendable {
   ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
   public func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) async throws {
-    let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
-    try router.checkSize(encoded.data.count, resolved.record, resolved.key)
-    try attempt.put(resolved.key, encoded, Box(value, size: encoded.data.count))
+    let plan = try await plan(key)
+    let encoded = try plan.encode(value, expires: expires)
+    try attempt.put(plan.key, encoded, Box(value, size: encoded.data.count))
   }
 
   /// Removes a value. Removing a missing value is not an error.
@@ -51,20 +49,8 @@ public final class StorageTransaction: Sendable {
     try attempt.delete(resolved.key)
   }
 
-  private func value<K: StorageKey>(
-    _ encoded: EncodedValue, _ key: K, _ resolved: StorageRouter.ResolvedKey
-  ) async throws -> K.Value {
-    do { return try key.serializer.value(from: encoded, resolved) } catch let error as StorageError
-      where error.code == .migrationNeeded
-    {
-      attempt.needsMigration(error)
-      throw error
-    } catch let error as StorageError where error.code == .newerFormat {
-      guard let keptKey = KeptForms.key(of: resolved.key), let kept = try await attempt.value(of: keptKey),
-        let old = try resolved.oldForm(kept.data, replacedBy: encoded.data)
-      else { throw error }
-      return try key.serializer.presentValue(from: old, resolved)
-    }
+  private func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
+    DeclaredValue(router, key, try await resolve(key))
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
@@ -124,17 +110,8 @@ extension StorageRouter {
   /// Returns the stored value of a key with its revision, regardless of the key's default.
   /// - Throws: `StorageError`: `unsupported` for a store without revisions.
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
-    let resolved = try await resolve(key)
-    let (engine, serializer) = (try await resolved.flushedEngine(for: resolved.key), key.serializer)
-    return try await resolved.store.reading {
-      let entry = try await engine.versionedEntry(resolved.key)
-      let value = try entry.map { try serializer.value(from: EncodedValue($0), resolved) }
-      return Versioned(value, revision: entry?.revision)
-    } damaged: {
-      try await handle($0, of: key, resolved)
-    } newer: {
-      try await previous(of: key, resolved).map { Versioned($0.value, revision: $0.revision) }
-    }
+    let plan = try await plan(key)
+    return try await plan.resolved.store.loadVersioned(plan)
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -150,11 +127,9 @@ extension StorageRouter {
   public nonisolated func setIfUnchanged<K: StorageKey>(
     _ value: K.Value, for key: K, since revision: StoreRevision?, expires: Date? = nil
   ) async throws -> StoreRevision {
-    let resolved = try await resolve(key)
-    let encoded = try key.serializer.encoded(value, resolved, expires: expires)
-    try checkSize(encoded.data.count, resolved.record, resolved.key)
-    let batch = try await resolved.flushedEngine(for: resolved.key).checkingConditions(
-      WriteBatch([.require(resolved.key, revision), .put(resolved.key, encoded.data, encoded.attributes)]))
-    return try await resolved.store.commit(batch, [(resolved.key, Box(value, size: encoded.data.count))]).revision
+    let plan = try await plan(key)
+    let encoded = try plan.encode(value, expires: expires)
+    return try await plan.resolved.store.saveIfUnchanged(
+      encoded, of: Box(value, size: encoded.data.count), for: plan.key, since: revision)
   }
 }

@@ -252,8 +252,7 @@ extension SettingCell {
     _ value: K.Value?, _ key: K, _ router: StorageRouter
   ) throws -> WriteBatch.Operation {
     guard let value else { return .delete(resolved.key) }
-    let encoded = try key.serializer.encoded(value, resolved)
-    try router.checkSize(encoded.data.count, resolved.record, resolved.key)
+    let encoded = try DeclaredValue(router, key, resolved).encode(value)
     return .put(resolved.key, encoded.data, encoded.attributes)
   }
 }

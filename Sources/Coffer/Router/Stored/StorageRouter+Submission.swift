@@ -13,8 +13,7 @@ extension StorageRouter {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
       resolved.record.schema == nil, resolved.store.pending == nil,
       let engine = resolved.store.engine as? any SynchronousEngine,
-      let encoded = try? key.serializer.encoded(value, resolved),
-      (try? checkSize(encoded.data.count, resolved.record, resolved.key)) != nil
+      let encoded = try? DeclaredValue(self, key, resolved).encode(value)
     else { return nil }
     let (stream, outcome) = AsyncThrowingStream.makeStream(of: Never.self)
     let batch = WriteBatch([.put(resolved.key, encoded.data, encoded.attributes)], durability: .relaxed)

@@ -11,22 +11,7 @@ extension TypedStore {
     _ type: T.Type, for key: StoreKey, damagePolicy: DamagePolicy<T>
   ) async throws -> T? {
     let coding = coding
-    let plan = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }
-    return try await reading {
-      try await load(key) { try coding.decode(type, from: $0, for: key) }
-    } damaged: {
-      try await damage.handle(key, after: $0, plan) { try coding.check(type, $0, for: key) }
-    } newer: {
-      try await previousValue(type, for: key)
-    }
-  }
-
-  /// Runs the store's policy after a read of a key has failed, and returns if the value should be read again.
-  func handle<T: Decodable & Sendable>(_ error: StorageError, of key: StoreKey, as type: T.Type) async throws {
-    let coding = coding
-    try await damage.handle(key, after: error, DamagePlan(damage.policy) { coding.marked(EncodedValue($0), for: key) })
-    {
-      try coding.check(type, $0, for: key)
-    }
+    let damage = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }
+    return try await load(CodedValue<T>(store: self, key: key, damage: damage))
   }
 }

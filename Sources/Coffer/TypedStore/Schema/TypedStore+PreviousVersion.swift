@@ -10,19 +10,17 @@ extension TypedStore {
     return (entry, try OldForm(entries[1]?.value, of: key, replacedBy: entry.value, at: engine.description))
   }
 
-  /// Returns the value of a key that a newer version of the application has migrated, from its kept old form; `nil` if
-  /// there is none of this version.
-  func previousValue<T: Decodable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await previousEntry(type, for: key)?.value
+  /// Returns the value that a newer version of the application has migrated, from its kept old form, with the revision
+  /// of the newer value; `nil` if there is none of this version.
+  func previous<P: ValuePlan>(_ plan: P) async throws -> (value: P.Value, revision: StoreRevision)? {
+    let (entry, old) = try await oldForm(of: plan.key)
+    guard let entry, let old, let value = try plan.decode(old) else { return nil }
+    return (value, entry.revision)
   }
 
-  /// Returns the same with the revision of the newer value.
-  func previousEntry<T: Decodable>(
-    _ type: T.Type, for key: StoreKey
-  ) async throws -> (value: T, revision: StoreRevision)? {
-    let (entry, old) = try await oldForm(of: key)
-    guard let entry, let old, let value = try coding.previous(type, from: old, for: key) else { return nil }
-    return (value, entry.revision)
+  /// Returns the same of a type that may not be `Sendable`.
+  func previousValue<T: Decodable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
+    try await oldForm(of: key).1.flatMap { try coding.previous(type, from: $0, for: key) }
   }
 
   /// Returns values of one state, each that is newer from its kept old form.

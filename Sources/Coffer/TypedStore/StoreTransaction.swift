@@ -73,7 +73,6 @@ extension TypedStore {
     durability: StoreDurability = .full, id: TransactionID? = nil, within limit: Duration? = .seconds(30),
     _ body: @escaping @Sendable (StoreTransaction) async throws -> R
   ) async throws -> R {
-    let coding = coding
     return try await attempts(durability: durability, id: id, within: limit) { attempt in
       try await body(StoreTransaction(attempt, self))
     }

@@ -31,7 +31,7 @@ public actor ClientPersistence: PersistenceCapability {
     let full = try StoreKey(prefix + key)
     let restoration = ClientRestoration.current.flatMap { $0.persistence === self && $0.isOpen ? $0 : nil }
     do {
-      let encoded = try await calls.store.load(full, decode: { $0 })
+      let encoded = try await calls.store.storedForm(of: full)
       let value = try encoded.map { try calls.store.coding.decode(type, from: $0, for: full) }
       if let restoration, restoration.isOpen { note(full, encoded) }
       restoration?.loaded(full, nil)

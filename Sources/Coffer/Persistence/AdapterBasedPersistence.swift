@@ -31,7 +31,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     } else {
       store = TypedStore(
         engine: AdapterEngine(adapter), codec: codec, cacheCapacity: 0, damagePolicy: .fail, onDamageHandled: nil,
-        declaredAccessControl: nil, encodesAllTypes: true)
+        encodesAllTypes: true)
     }
   }
 

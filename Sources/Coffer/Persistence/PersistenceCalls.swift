@@ -18,7 +18,7 @@ package struct PersistenceCalls: Sendable {
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
     let key = try StoreKey(key)
     return try await store.reading {
-      guard let encoded = try await store.load(key, decode: { $0 }) else { return nil }
+      guard let encoded = try await store.storedForm(of: key) else { return nil }
       return try store.coding.decode(type, from: encoded, for: key)
     } newer: {
       try await store.previousValue(type, for: key)
@@ -27,7 +27,7 @@ package struct PersistenceCalls: Sendable {
 
   package func load(key: String) async throws -> Data? {
     guard store.coding.encodesAllTypes else { return try await load(Data.self, for: key) }
-    return try await store.load(StoreKey(key)) { $0.data }
+    return try await store.storedForm(of: StoreKey(key))?.data
   }
 
   package func exists(key: String) async -> Bool {
@@ -47,7 +47,7 @@ package struct PersistenceCalls: Sendable {
     }
     guard !encoded.isEmpty else { return }
     let batch = WriteBatch(encoded.map { .put($0.0, $0.1.data, $0.1.attributes) })
-    try await store.write(batch, encoded.map { ($0.0, Box($0.1, size: $0.1.data.count)) })
+    try await store.write(batch, encoded.map { ($0.0, Box($0.1, size: $0.1.data.count)) }, store.traits)
   }
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {

@@ -44,20 +44,26 @@ package struct ByteCoding: Sendable {
   }
 
   private func plainEncode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
-    guard holdsPropertyLists else { return EncodedValue(try bytes(of: value, for: key)) }
-    return try EncodedValue(preference: value) { try bytes(of: value, for: key) }
+    try stored(value, for: key) { try plainBytes(of: value) }
+  }
+
+  /// Returns a value as it is stored, given its bytes: in preferences as its property list type, if it has one.
+  func stored<T>(
+    _ value: T, isNative: Bool = true, for key: StoreKey, bytes: () throws -> Data
+  ) throws -> EncodedValue {
+    do {
+      guard isNative, holdsPropertyLists else { return EncodedValue(try bytes()) }
+      return try EncodedValue(preference: value, otherwise: bytes)
+    } catch {
+      throw encodingFailed(T.self, error, for: key)
+    }
   }
 
   /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
   package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
     if let schema = schema?[key], type != Data.self || schema.type == Data.self {
       try require(type, as: schema, for: key)
-      let version = try schema.storedVersion(encoded.attributes, of: key, at: location)
-      guard version == schema.version else {
-        throw StorageError(
-          .migrationNeeded, "The value has version \(version) of '\(schema.name)', not \(schema.version).",
-          advice: "It is unchanged. Migrate it first, with migrateValue(of:).", location: location, key: key)
-      }
+      try schema.requirePresent(encoded.attributes, of: key, at: location)
     }
     return try plainDecode(type, from: encoded, for: key)
   }
@@ -71,14 +77,39 @@ package struct ByteCoding: Sendable {
 
   /// Decodes a value of any version.
   func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+    try value(type, of: encoded, isNative: type != Data.self || encodesAllTypes, for: key) { data in
+      if !encodesAllTypes, type == Data.self, let raw = data as? T { return raw }
+      if !encodesAllTypes, type == String.self {
+        // Decoding would repair invalid UTF-8, which changes the bytes.
+        guard let text = String(validating: data, as: UTF8.self), let value = text as? T else {
+          throw CocoaError(.coderReadCorrupt)
+        }
+        return value
+      }
+      return try codec.decode(type, from: data)
+    }
+  }
+
+  /// Returns a stored value, given a function that decodes its bytes.
+  /// - Parameter isNative: whether a property list type of preferences is read as such.
+  func value<T>(
+    _ type: T.Type, of encoded: EncodedValue, isNative: Bool, for key: StoreKey, decode: (Data) throws -> T
+  ) throws -> T {
     if let error = StorageError.foreignForm(encoded.attributes, at: location, key: key) { throw error }
     do {
-      if let value = try encoded.legacyValue(type) { return value }
+      if !encoded.attributes.isEmpty {
+        if let value = try encoded.legacyValue(type) { return value }
+        if isNative, let value = encoded.preference(type) { return value }
+      }
+      return try decode(encoded.data)
+    } catch let error as DataMigrationError {
+      throw error.locating(at: location, key: key)
     } catch {
-      throw Self.decodingFailed(type, error, location: location, key: key)
+      throw StorageError(
+        .decodingFailed, "The stored bytes could not be read as \(type).",
+        advice: "They are kept, and can be read as bytes.", location: location, key: key,
+        underlying: Self.describe(error))
     }
-    if type != Data.self || encodesAllTypes, let value = encoded.preference(type) { return value }
-    return try decode(type, from: encoded.data, for: key)
   }
 
   /// Returns a value with the mark of its schema, if its key has one.
@@ -98,46 +129,19 @@ package struct ByteCoding: Sendable {
   }
 
   func bytes<T: Encodable>(of value: T, for key: StoreKey) throws -> Data {
+    do { return try plainBytes(of: value) } catch { throw encodingFailed(T.self, error, for: key) }
+  }
+
+  private func plainBytes<T: Encodable>(of value: T) throws -> Data {
     if !encodesAllTypes, T.self == Data.self, let data = value as? Data { return data }
     if !encodesAllTypes, T.self == String.self, let text = value as? String { return Data(text.utf8) }
-    do {
-      return try codec.encode(value)
-    } catch {
-      throw Self.encodingFailed(T.self, error, location: location, key: key)
-    }
+    return try codec.encode(value)
   }
 
-  func decode<T: Decodable>(_ type: T.Type, from data: Data, for key: StoreKey) throws -> T {
-    if !encodesAllTypes, type == Data.self, let raw = data as? T { return raw }
-    if !encodesAllTypes, type == String.self {
-      // Decoding repairs invalid UTF-8, which changes the bytes.
-      let text = String(decoding: data, as: UTF8.self)
-      guard Data(text.utf8) == data, let value = text as? T else {
-        throw Self.decodingFailed(type, nil, location: location, key: key)
-      }
-      return value
-    }
-    do {
-      return try codec.decode(type, from: data)
-    } catch {
-      guard encodesAllTypes else { throw Self.decodingFailed(type, error, location: location, key: key) }
-      throw Self.decodingFailed(type, error, location: location, key: key, advice: "They are kept.")
-    }
-  }
-
-  static func encodingFailed<T>(_ type: T.Type, _ error: any Error, location: String, key: StoreKey) -> StorageError {
+  private func encodingFailed<T>(_ type: T.Type, _ error: any Error, for key: StoreKey) -> StorageError {
     StorageError(
       .encodingFailed, "A value of type \(type) could not be encoded.", advice: "Nothing was written.",
-      location: location, key: key, underlying: describe(error))
-  }
-
-  static func decodingFailed<T>(
-    _ type: T.Type, _ error: (any Error)?, location: String, key: StoreKey,
-    advice: String = "They are kept; load them as Data to examine them."
-  ) -> StorageError {
-    StorageError(
-      .decodingFailed, "The stored bytes could not be read as \(type).", advice: advice, location: location, key: key,
-      underlying: error.map(describe))
+      location: location, key: key, underlying: Self.describe(error))
   }
 }
 

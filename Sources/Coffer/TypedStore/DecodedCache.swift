@@ -81,14 +81,12 @@ final class DecodedCache: Sendable {
     }
   }
 
+  /// A value, or a removal, with the date from which the value is absent.
+  typealias Item = (key: StoreKey, box: (any AnyBox)?, expires: Date?)
+
   /// Inserts values that were read at `revision` or later, except those that have been changed since.
-  func insert(
-    _ items: [(key: StoreKey, box: any AnyBox)], readAt revision: StoreRevision, expiries: [StoreKey: Date] = [:]
-  ) {
-    state.withLock { state in
-      let items = items.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) }
-      state.settle(items, knownAt: revision, engine, generationSize)
-    }
+  func insert(_ items: some Sequence<Item>, readAt revision: StoreRevision) {
+    state.withLock { $0.settle(items, knownAt: revision, engine, generationSize) }
   }
 
   /// Inserts the values that an own commit has written; `nil` is a deletion.
@@ -97,7 +95,7 @@ final class DecodedCache: Sendable {
   ) {
     guard !commit.changed.isEmpty else { return }  // An empty commit has the revision of an earlier one.
     state.withLock { state in
-      let items = items.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) }
+      let items = items.lazy.map { ($0.key, $0.box, expiries.isEmpty ? nil : expiries[$0.key]) as Item }
       // What a cleared prefix or store had is dropped as it is for the commits of others.
       let clears = commit.changed.isEverything || !commit.changed.prefixes.isEmpty
       guard !clears, state.validTo.next == commit.revision else {
@@ -229,7 +227,7 @@ extension DecodedCache.State {
 
   /// Inserts values that were valid at `revision`, except those that a later commit has changed.
   fileprivate mutating func settle(
-    _ items: [(StoreKey, (any AnyBox)?, Date?)], knownAt revision: StoreRevision, _ engine: any StorageEngine,
+    _ items: some Sequence<DecodedCache.Item>, knownAt revision: StoreRevision, _ engine: any StorageEngine,
     _ generationSize: Int
   ) {
     let latest = engine.latestRevision

@@ -50,6 +50,6 @@ extension TypedStore {
     guard !changes.operations.isEmpty else { return }
     try requireAtomicBatches(count: changes.operations.count)
     let batch = WriteBatch(changes.operations, transaction: transaction, durability: durability)
-    try await write(batch, changes.written)
+    try await write(batch, changes.written, traits)
   }
 }

@@ -34,12 +34,12 @@ public final class StoreTransaction: Sendable {
   /// - Throws: `StorageError` with code `encodingFailed`.
   public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
     let encoded = try store.coding.encode(value, for: key).expiring(expires)
-    try attempt.put(key, encoded, Box(value, size: encoded.data.count))
+    try attempt.put(key, encoded, Box(value, size: encoded.data.count), store.traits)
   }
 
   /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError` with code `closed` outside of the closure.
-  public func delete(_ key: StoreKey) throws { try attempt.delete(key) }
+  public func delete(_ key: StoreKey) throws { try attempt.delete(key, store.traits) }
 }
 
 extension TypedStore {
@@ -152,9 +152,9 @@ extension TypedStore {
       }
       let result = try outcome.get()
       try Task.checkCancellation()
-      guard let (batch, written) = attempt.batch(durability: durability, id: id) else { return result }
+      guard let (batch, written, traits) = attempt.batch(durability: durability, id: id) else { return result }
       do {
-        try await commit(batch, written)
+        try await commit(batch, written, traits)
         return result
       } catch let error as StorageError where error.code == .preconditionFailed {
         conflicts.add()

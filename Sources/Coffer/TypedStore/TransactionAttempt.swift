@@ -9,6 +9,7 @@ final class TransactionAttempt: Sendable {
     var writes: [Write] = []
     /// The position of the last write of each key.
     var last: [StoreKey: Int] = [:]
+    var traits: ValueTraits = []
     var isEnded = false
     var migration: StorageError?
     var preparation: (@Sendable () async throws -> Void)?
@@ -63,14 +64,17 @@ final class TransactionAttempt: Sendable {
     return summary != nil
   }
 
-  func put(_ key: StoreKey, _ value: EncodedValue, _ box: any AnyBox) throws {
-    try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box))
+  func put(_ key: StoreKey, _ value: EncodedValue, _ box: any AnyBox, _ traits: ValueTraits) throws {
+    try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box), traits)
   }
 
-  func delete(_ key: StoreKey) throws { try add(Write(operation: .delete(key), key: key, value: nil, box: nil)) }
+  func delete(_ key: StoreKey, _ traits: ValueTraits) throws {
+    try add(Write(operation: .delete(key), key: key, value: nil, box: nil), traits)
+  }
 
-  private func add(_ write: Write) throws {
+  private func add(_ write: Write, _ traits: ValueTraits) throws {
     try use { state in
+      state.traits.formUnion(traits)
       state.last[write.key] = state.writes.count
       state.writes.append(write)
     }
@@ -103,11 +107,11 @@ final class TransactionAttempt: Sendable {
   /// Returns the batch that commits the writes if no key that was read has changed; `nil` if there are no writes.
   func batch(
     durability: StoreDurability, id: TransactionID?
-  ) -> (batch: WriteBatch, written: [(key: StoreKey, box: (any AnyBox)?)])? {
-    let (read, writes) = state.withLock { ($0.read, $0.writes) }
+  ) -> (batch: WriteBatch, written: [(key: StoreKey, box: (any AnyBox)?)], traits: ValueTraits)? {
+    let (read, writes, traits) = state.withLock { ($0.read, $0.writes, $0.traits) }
     guard !writes.isEmpty else { return nil }
     var operations = read.map { WriteBatch.Operation.require($0.key, $0.value) }
     operations += writes.map(\.operation)
-    return (WriteBatch(operations, transaction: id, durability: durability), writes.map { ($0.key, $0.box) })
+    return (WriteBatch(operations, transaction: id, durability: durability), writes.map { ($0.key, $0.box) }, traits)
   }
 }

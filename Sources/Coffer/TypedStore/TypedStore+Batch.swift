@@ -21,7 +21,7 @@ extension TypedStore {
       batch.put(key, encoded.data, encoded.attributes)
       written.append((key, Box(value, size: encoded.data.count)))
     }
-    try await write(batch, written)
+    try await write(batch, written, traits)
   }
 
   /// Removes several values in one commit. Removing missing values is not an error.
@@ -32,7 +32,7 @@ extension TypedStore {
     guard !keys.isEmpty else { return }
     try requireAtomicBatches(count: keys.count)
     let batch = WriteBatch(keys.map { .delete($0) }, transaction: transaction, durability: durability)
-    try await write(batch, keys.map { ($0, nil) })
+    try await write(batch, keys.map { ($0, nil) }, traits)
   }
 
   /// Returns the values of several keys in the same order, all of one state where the engine has snapshots. Cached
@@ -65,19 +65,17 @@ extension TypedStore {
     let missing = values.indices.filter { values[$0] == nil }
     guard !missing.isEmpty else { return values }
     let read = try await entries(keys, missing: missing, from: cached?.validTo)
-    var boxes: [(key: StoreKey, box: any AnyBox)] = []
-    var expiries: [StoreKey: Date] = [:]
+    var boxes: [DecodedCache.Item] = []
     for (index, entry) in read {
       values[index] = try entry.map { entry in
         let value = try decode(keys[index], EncodedValue(entry))
-        if !requiresUser(keys[index], entry.attributes) {
-          boxes.append((keys[index], Box(value, size: entry.value.count)))
+        if !entry.attributes.askUser {
+          boxes.append((keys[index], Box(value, size: entry.value.count), entry.attributes.expires))
         }
-        if !entry.attributes.isEmpty { expiries[keys[index]] = entry.attributes.expires }
         return value
       }
     }
-    if let cached { cache?.insert(boxes, readAt: cached.validTo, expiries: expiries) }
+    if let cached { cache?.insert(boxes, readAt: cached.validTo) }
     return values
   }
 

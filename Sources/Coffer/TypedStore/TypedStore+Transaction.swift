@@ -35,7 +35,7 @@ extension TypedStore {
   public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
     try requireUnversioned(key)
     try requireFlushed(key)
-    return try transaction.value(key).map { try coding.decode(type, from: $0, for: key) }
+    return try transaction.value(key).map { try coding.plainDecode(type, from: EncodedValue($0), for: key) }
   }
 
   /// Refuses a key with a schema: a database transaction reads and writes no attributes, so it sees no versions.

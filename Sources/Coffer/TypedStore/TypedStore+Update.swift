@@ -69,7 +69,7 @@ extension TypedStore {
           batch.delete(key)
         }
         do {
-          try await commit(batch, [(key, new.map { Box($0, size: encoded?.data.count ?? 0) })])
+          try await commit(batch, [(key, new.map { Box($0, size: encoded?.data.count ?? 0) })], plan.traits)
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
           attempt += 1

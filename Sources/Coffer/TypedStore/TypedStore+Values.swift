@@ -100,7 +100,7 @@ extension TypedStore {
     let key = plan.key
     if let pending, pending.value(of: key) != nil { try await pending.flush([key]) }
     guard engine.capabilities.contains(.snapshots) else {
-      return (try await load(key, decode: plan.decode), .zero, nil)
+      return (try await read(plan), .zero, nil)
     }
     if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: P.Value = Self.unbox(box) {
       return (value, validTo, expires)
@@ -108,11 +108,7 @@ extension TypedStore {
     let (entry, revision) = try await reads.read(key, notBefore: needed)
     // A read that was shared may have begun before the value expired.
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
-    let value = try plan.decode(EncodedValue(entry))
-    if !requiresUser(key, entry.attributes) {
-      cache?.insert([(key, Box(value, size: entry.value.count))], readAt: revision, expiries: entry.expiries)
-    }
-    return (value, revision, entry.attributes.expires)
+    return (try decoded(entry, plan, readAt: revision), revision, entry.attributes.expires)
   }
 }
 

@@ -42,7 +42,8 @@ public final class TypedStore: Sendable {
   let migrations = KeyedQueue()
   let reads: SharedReads
   let damage: DamageHandler
-  private let declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?
+  /// What is rare about the values of keys that no router declares.
+  let traits: ValueTraits
 
   /// Creates a typed store over an engine.
   /// - Parameters:
@@ -60,7 +61,7 @@ public final class TypedStore: Sendable {
   ) {
     self.init(
       engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
-      onDamageHandled: onDamageHandled, declaredAccessControl: nil)
+      onDamageHandled: onDamageHandled, cachePolicy: nil)
   }
 
   /// Creates a typed store whose values have versions, and are migrated when they are read.
@@ -90,22 +91,20 @@ public final class TypedStore: Sendable {
     }
     self.init(
       engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
-      onDamageHandled: onDamageHandled, declaredAccessControl: nil, schema: schema)
+      onDamageHandled: onDamageHandled, schema: schema)
   }
 
   /// - Parameters:
-  ///   - declaredAccessControl: returns the access control of a key, whose values are not cached.
   ///   - encodesAllTypes: whether the codec also encodes `Data` and `String`.
   init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
-    onDamageHandled: (@Sendable (HandledDamage) -> Void)?,
-    declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)?, schema: StoreSchema? = nil,
+    onDamageHandled: (@Sendable (HandledDamage) -> Void)?, schema: StoreSchema? = nil,
     cachePolicy: CachePolicy? = nil, writePolicy: WritePolicy = .through, encodesAllTypes: Bool = false
   ) {
     self.engine = engine
-    self.declaredAccessControl = declaredAccessControl
     self.origin = origin
+    traits = schema == nil ? [] : .versioned
     reads = SharedReads(engine)
     damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
     coding = ByteCoding(codec: codec, engine: engine, schema: schema, encodesAllTypes: encodesAllTypes)
@@ -145,38 +144,35 @@ public final class TypedStore: Sendable {
   ) async throws {
     let batch = WriteBatch(
       [.put(key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await write(batch, [(key, box)])
+    try await write(batch, [(key, box)], traits)
   }
 
   /// Commits a batch and caches the values that it has written; `nil` is a deletion.
+  /// - Parameter traits: what is rare about one of the values; by default, what may be rare in this store.
   @discardableResult
   func commit(
-    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]
+    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits? = nil
   ) async throws -> StoreCommit {
+    let traits = traits ?? self.traits
     let commit =
-      if let schema = coding.schema, schema.mayHaveAny {
+      if traits.contains(.versioned), let schema = coding.schema {
         try await commitChecked(batch, by: schema)
       } else {
         try await engine.commit(batch, from: origin)
       }
-    cached(commit, written, batch)
+    cached(commit, written, batch, traits)
     return commit
   }
 
   /// Caches the values that a batch has written, except those that must be asked for each time.
-  func cached(_ commit: StoreCommit, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ batch: WriteBatch) {
+  func cached(
+    _ commit: StoreCommit, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ batch: WriteBatch, _ traits: ValueTraits
+  ) {
     guard let cache else { return }
-    var guarded: Set<StoreKey> = []
-    for case .put(let key, _, let attributes) in batch.operations where requiresUser(key, attributes) {
-      guarded.insert(key)
-    }
-    let kept = guarded.isEmpty ? written : written.map { ($0.key, guarded.contains($0.key) ? nil : $0.box) }
-    cache.committed(commit, kept, expiries: batch.expiries)
-  }
-
-  /// Whether the engine may have to ask the user before it reads a value, so that the value must not be cached.
-  func requiresUser(_ key: StoreKey, _ attributes: ValueAttributes) -> Bool {
-    (!attributes.isEmpty && attributes[.accessControl] != nil) || declaredAccessControl?(key) != nil
+    let isGuarded =
+      traits.contains(.guarded)
+      || batch.operations.contains { if case .put(_, _, let attributes) = $0 { attributes.askUser } else { false } }
+    cache.committed(commit, isGuarded ? written.map { ($0.key, nil) } : written, expiries: batch.expiries)
   }
 
   /// Returns the value of a key, or `nil` when it is proven absent.
@@ -190,7 +186,7 @@ public final class TypedStore: Sendable {
 
   func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
     try await reading {
-      try await load(plan.key, decode: plan.decode)
+      try await read(plan)
     } damaged: {
       try await plan.handle($0)
     } newer: {
@@ -198,17 +194,25 @@ public final class TypedStore: Sendable {
     }
   }
 
-  func load<T: Sendable>(_ key: StoreKey, decode: (EncodedValue) throws -> T) async throws -> T? {
+  /// Reads a value from the cache, or else from the engine.
+  func read<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
+    let key = plan.key
     if let pending, let value = pending.value(of: key) {
-      return try Self.unbox(value.box) ?? value.encoded.map { try decode($0) }
+      return try Self.unbox(value.box) ?? value.encoded.map { try plan.decode($0) }
     }
-    guard let cache else { return try await engine.entry(key).map { try decode(EncodedValue($0)) } }
+    guard let cache else { return try await engine.entry(key).map { try plan.decode(EncodedValue($0)) } }
     let (box, validTo, _) = cache.lookUp(key)
-    if let value: T = Self.unbox(box) { return value }
+    if let value: P.Value = Self.unbox(box) { return value }
     guard let entry = try await engine.entry(key) else { return nil }
-    let value = try decode(EncodedValue(entry))
-    if !requiresUser(key, entry.attributes) {
-      cache.insert([(key, Box(value, size: entry.value.count))], readAt: validTo, expiries: entry.expiries)
+    return try decoded(entry, plan, readAt: validTo)
+  }
+
+  /// Decodes an entry that was read at a revision or later, and caches the value.
+  func decoded<P: ValuePlan>(_ entry: StoreEntry, _ plan: P, readAt revision: StoreRevision) throws -> P.Value {
+    let (value, attributes) = (try plan.decode(EncodedValue(entry)), entry.attributes)
+    if let cache, !plan.traits.contains(.guarded), !attributes.askUser {
+      let expires = attributes.isEmpty ? nil : attributes.expires
+      cache.insert(CollectionOfOne((plan.key, Box(value, size: entry.value.count), expires)), readAt: revision)
     }
     return value
   }
@@ -233,7 +237,7 @@ public final class TypedStore: Sendable {
   public func delete(
     _ key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
-    try await write(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)])
+    try await write(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)], traits)
   }
 
   /// Returns whether there is a value of any type; `false` means proven absent.
@@ -256,4 +260,9 @@ public final class TypedStore: Sendable {
     guard let box, type(of: box) == Box<T>.self else { return nil }
     return unsafeDowncast(box, to: Box<T>.self).value
   }
+}
+
+extension ValueAttributes {
+  /// Whether the user is asked before the value is read, so that it must not be cached.
+  var askUser: Bool { !isEmpty && self[.accessControl] != nil }
 }

@@ -6,6 +6,8 @@ protocol ValuePlan<Value>: Sendable {
   associatedtype Value: Sendable
 
   var key: StoreKey { get }
+  /// What is rare about the value, so that only such values are asked about it.
+  var traits: ValueTraits { get }
 
   /// Decodes a stored value.
   /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
@@ -16,6 +18,18 @@ protocol ValuePlan<Value>: Sendable {
 
   /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
   func handle(_ error: StorageError) async throws
+}
+
+/// What is rare about a value, or about the values of a batch: decided once, and passed down with each call.
+struct ValueTraits: OptionSet {
+  let rawValue: UInt8
+
+  /// The value may have a version, so that a newer one must not be overwritten.
+  static let versioned = ValueTraits(rawValue: 1)
+  /// The user is asked before each read, so that the value must not be cached.
+  static let guarded = ValueTraits(rawValue: 2)
+  /// A write is committed before the call returns, also in a store with write-back.
+  static let immediate = ValueTraits(rawValue: 4)
 }
 
 /// The same for a value that is also written.
@@ -32,6 +46,8 @@ struct CodedValue<Value: Decodable & Sendable>: ValuePlan {
   /// The policy for damage of a call; `nil` for that of the store.
   var damage: DamagePlan?
 
+  var traits: ValueTraits { store.traits }
+
   func decode(_ encoded: EncodedValue) throws -> Value { try store.coding.decode(Value.self, from: encoded, for: key) }
 
   func decode(_ old: OldForm) throws -> Value? { try store.coding.previous(Value.self, from: old, for: key) }
@@ -46,5 +62,24 @@ struct CodedValue<Value: Decodable & Sendable>: ValuePlan {
 extension CodedValue: WritablePlan where Value: Encodable {
   func encode(_ value: Value, expires: Date?) throws -> EncodedValue {
     try store.coding.encode(value, for: key).expiring(expires)
+  }
+}
+
+/// The plan of a value whose stored form is cached, to be decoded by the caller.
+struct StoredForm: ValuePlan {
+  let key: StoreKey
+  let traits: ValueTraits
+
+  func decode(_ encoded: EncodedValue) throws -> EncodedValue { encoded }
+
+  func decode(_ old: OldForm) throws -> EncodedValue? { nil }
+
+  func handle(_ error: StorageError) async throws { throw error }
+}
+
+extension TypedStore {
+  /// Returns the stored form of a value, for types that are not `Sendable`.
+  func storedForm(of key: StoreKey) async throws -> EncodedValue? {
+    try await read(StoredForm(key: key, traits: traits))
   }
 }

@@ -61,18 +61,18 @@ extension TypedStore {
   ) async throws -> StoreRevision {
     let encoded = try coding.encode(value, for: key).expiring(expires)
     return try await saveIfUnchanged(
-      encoded, of: Box(value, size: encoded.data.count), for: key, since: revision, durability, transaction)
+      encoded, of: Box(value, size: encoded.data.count), for: key, since: revision, traits, durability, transaction)
   }
 
   func saveIfUnchanged(
     _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, since revision: StoreRevision?,
-    _ durability: StoreDurability = .full, _ transaction: TransactionID? = nil
+    _ traits: ValueTraits, _ durability: StoreDurability = .full, _ transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
     try await pending?.flush([key])
     let batch = WriteBatch(
       [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
       durability: durability)
-    return try await commit(try engine.checkingConditions(batch), [(key, box)]).revision
+    return try await commit(try engine.checkingConditions(batch), [(key, box)], traits).revision
   }
 
   /// Removes a value unless another writer has changed it since it was read.

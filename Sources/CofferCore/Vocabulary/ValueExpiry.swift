@@ -38,9 +38,6 @@ extension ValueAttributes {
 }
 
 extension StoreEntry {
-  /// The date from which the value is absent, by key; empty for a value that does not expire.
-  package var expiries: [StoreKey: Date] { attributes.expires.map { [key: $0] } ?? [:] }
-
   /// Returns the entry unless it has expired.
   package func present(at now: @autoclosure () -> Date) -> StoreEntry? {
     attributes.isExpired(at: now()) ? nil : self

@@ -11,9 +11,6 @@ final class DeclaredSchemas: Sendable {
 
   private let state = Locked(State())
 
-  /// Whether no key has a schema, as in most routers.
-  var isEmpty: Bool { state.withLock { $0.keys.isEmpty && $0.families.isEmpty } }
-
   /// Adds a key that is used or registered, or replaces an earlier declaration of it.
   func add(_ record: KeyRegistry.Record) {
     state.withLock { state in

@@ -187,9 +187,9 @@ struct ValueMove<Key: StorageKey>: Sendable {
     ]
     if isOneStore { written += found.map { ($0.resolved.key, nil) } }
     let commit: StoreCommit
-    do { commit = try await store.commit(WriteBatch(operations), written) } catch let error as StorageError
-      where error.code == .preconditionFailed
-    { return nil }
+    do {
+      commit = try await store.commit(WriteBatch(operations), written, store.traits.union(destination.traits))
+    } catch let error as StorageError where error.code == .preconditionFailed { return nil }
     let entry = try await engine.entry(destination.key)
     guard entry?.value == encoded.data else {
       guard entry?.revision == commit.revision || !isChecked(store) else { return nil }  // It was changed since.

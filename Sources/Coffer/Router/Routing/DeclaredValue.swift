@@ -13,19 +13,26 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
   }
 
   var key: StoreKey { resolved.key }
+  var traits: ValueTraits { resolved.traits }
+  private var schema: DeclaredSchema? { resolved.record.schema }
+  private var location: String { resolved.store.coding.location }
 
-  func decode(_ encoded: EncodedValue) throws -> K.Value { try serializer.value(from: encoded, resolved) }
+  func decode(_ encoded: EncodedValue) throws -> K.Value {
+    try schema?.requirePresent(encoded.attributes, of: key, at: location)
+    return try serializer.presentValue(from: encoded, resolved)
+  }
 
   func decode(_ old: OldForm) throws -> K.Value? {
-    guard try resolved.isPresent(old.attributes) else { return nil }
+    guard let schema, try schema.isPresent(old.attributes, of: key, at: location) else { return nil }
     return try serializer.presentValue(from: EncodedValue(old.data, old.attributes), resolved)
   }
 
   /// - Throws: `encodingFailed`; `dataTooLargeForSync`. Nothing was written.
   func encode(_ value: K.Value, expires: Date? = nil) throws -> EncodedValue {
-    let encoded = try serializer.encoded(value, resolved, expires: expires)
+    var encoded = try serializer.encoded(value, resolved.store.coding, key)
+    if let schema { encoded = EncodedValue(encoded.data, schema.mark.merging(encoded.attributes)) }
     try router.checkSize(encoded.data.count, resolved.record, key)
-    return encoded
+    return EncodedValue(encoded.data, resolved.attributes(expires: expires).merging(encoded.attributes))
   }
 
   func handle(_ error: StorageError) async throws {
@@ -34,15 +41,21 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
       if let own = declaration.damagePolicy {
         DamagePlan(own) { try encode($0) }
       } else {
-        DamagePlan(damage.policy) { resolved.marked(EncodedValue($0, resolved.attributes)) }
+        DamagePlan(damage.policy) {
+          EncodedValue($0, (resolved.record.schema?.mark ?? .none).merging(resolved.attributes))
+        }
       }
-    try await damage.handle(key, after: error, plan) { try serializer.check($0, resolved) }
+    try await damage.handle(key, after: error, plan) { encoded in
+      // A value of an older version is intact: the next read migrates it.
+      do { _ = try decode(encoded) } catch let error as StorageError where error.code == .migrationNeeded {}
+    }
   }
 }
 
 extension StorageRouter {
   /// Resolves a key, and returns the plan of its value.
   nonisolated func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
-    DeclaredValue(self, key, try await resolve(key))
+    if let resolved = registry.resolved(of: key.declaration) { return DeclaredValue(self, key, resolved) }
+    return DeclaredValue(self, key, try await resolve(key))
   }
 }

@@ -156,12 +156,7 @@ final class OpenStores: Sendable {
     TypedStore(
       engine: engine, cacheCapacity: configuration.cacheCapacity,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
-      declaredAccessControl: control(at: location),
-      schema: StoreSchema { [schemas] in
-        !schemas.isEmpty
-      } lookup: { [schemas] in
-        schemas.schema(of: $0, in: location)
-      },
+      schema: StoreSchema { [schemas] in schemas.schema(of: $0, in: location) },
       cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))
   }
 

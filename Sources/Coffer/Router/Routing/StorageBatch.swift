@@ -76,8 +76,8 @@ extension StorageRouter {
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
     let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
-    let hasSecrets = steps.contains { $0.resolved.record.descriptor.isSensitive }
-    try await store.write(batch, StorageBatch.written(steps), isThrough: hasSecrets)
+    let traits = steps.reduce(into: ValueTraits()) { $0.formUnion($1.resolved.traits) }
+    try await store.write(batch, StorageBatch.written(steps), traits)
   }
 
   fileprivate nonisolated func step<K: StorageKey>(

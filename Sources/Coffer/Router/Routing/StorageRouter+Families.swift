@@ -42,7 +42,7 @@ extension StorageRouter {
   ///   is `outcomeUnknown` or `unfinished`.
   public nonisolated func removeAll<ID, Value>(of family: KeyFamily<ID, Value>) async throws {
     let resolved = try await resolve(family)
-    try await resolved.write(WriteBatch([resolved.record.removal]), [])
+    try await resolved.store.write(WriteBatch([resolved.record.removal]), [], resolved.traits)
   }
 
   /// Returns the number of the members with a value, their total size and the date of the last change, without reading
@@ -124,7 +124,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     return try await store.reading {
       try await store.engine.withSnapshot { [last, pageSize, resolved] in
         let page = try await $0.page(prefix: prefix, after: last, limit: pageSize)
-        return try await resolved.inPresentVersion(page, of: $0)[...]
+        return resolved.record.schema == nil ? page[...] : try await store.presentPage(page, of: $0)[...]
       }
     } damaged: { error in
       guard let key = error.key, key.hasPrefix(prefix) else { throw error }

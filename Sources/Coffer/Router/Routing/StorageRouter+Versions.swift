@@ -36,20 +36,6 @@ extension StorageRouter {
     if let failure = report.failures.first { throw failure.error }
     return report.migrated
   }
-
-  /// Returns the entries of keys from one state, each that is newer in its kept old form.
-  /// - Throws: `migrationNeeded` with the key of an older value.
-  nonisolated func presentVersions(
-    of keys: [ResolvedKey], in engine: any StorageEngine
-  ) async throws -> [StoreEntry?] {
-    let kept = keys.map { $0.record.schema == nil ? nil : KeptForms.key(of: $0.key) }
-    let found = try await engine.entries(keys.map(\.key) + kept.compactMap { $0 })
-    let forms = Dictionary(
-      found.dropFirst(keys.count).compactMap { $0.map { ($0.key, $0) } }, uniquingKeysWith: { first, _ in first })
-    return try keys.indices.map { index in
-      try found[index].map { try keys[index].inPresentVersion($0, kept: kept[index].flatMap { forms[$0] }) }
-    }
-  }
 }
 
 extension StorageKey {
@@ -78,58 +64,5 @@ extension StorageRouter.ResolvedKey {
         "versions of values", advice: "Give the key a domain with one of the built-in engines.",
         location: store.engine.description)
     }
-  }
-
-  /// Returns a value with the mark of the present version, if the key has versions.
-  func marked(_ encoded: EncodedValue) -> EncodedValue {
-    guard let schema = record.schema else { return encoded }
-    return EncodedValue(encoded.data, schema.mark.merging(encoded.attributes))
-  }
-
-  /// Returns whether a value has the present version.
-  /// - Throws: `newerFormat` for a later one; `decodingFailed` for a value of another schema.
-  func isPresent(_ attributes: ValueAttributes) throws -> Bool {
-    guard let schema = record.schema else { return true }
-    return try schema.storedVersion(attributes, of: key, at: store.engine.description) == schema.version
-  }
-
-  /// - Throws: `migrationNeeded` for an older version; the errors of `isPresent(_:)`.
-  func checkVersion(_ attributes: ValueAttributes) throws {
-    guard try !isPresent(attributes) else { return }
-    throw StorageError(
-      .migrationNeeded, "The value has an older version.",
-      advice: "It is unchanged. Read it with get(_:), which migrates it.", location: store.engine.description, key: key)
-  }
-
-  /// Returns the kept old form of a newer value, if it belongs to the value and has the present version.
-  func oldForm(_ kept: Data?, replacedBy data: Data) throws -> EncodedValue? {
-    guard let old = try OldForm(kept, of: key, replacedBy: data, at: store.engine.description),
-      try isPresent(old.attributes)
-    else { return nil }
-    return EncodedValue(old.data, old.attributes)
-  }
-
-  /// Returns an entry, or its kept old form if it is newer.
-  func inPresentVersion(_ entry: StoreEntry, kept: StoreEntry?) throws -> StoreEntry {
-    do { try checkVersion(entry.attributes) } catch let error as StorageError where error.code == .newerFormat {
-      guard let old = try oldForm(kept?.value, replacedBy: entry.value) else { throw error }
-      return StoreEntry(key: entry.key, value: old.data, revision: entry.revision, attributes: old.attributes)
-    }
-    return entry
-  }
-
-  /// Returns members of this family, each that is newer in its kept old form.
-  func inPresentVersion(_ page: [StoreEntry], of snapshot: any StorageSnapshot) async throws -> [StoreEntry] {
-    guard record.schema != nil else { return page }
-    var present: [StoreEntry] = []
-    for entry in page {
-      let member = member(entry.key)
-      var kept: StoreEntry?
-      if let keptKey = KeptForms.key(of: entry.key), (try? member.isPresent(entry.attributes)) == nil {
-        kept = try await snapshot.entries([keptKey])[0]
-      }
-      present.append(try member.inPresentVersion(entry, kept: kept))
-    }
-    return present
   }
 }

@@ -38,12 +38,6 @@ extension StorageRouter {
 }
 
 extension StorageRouter.ResolvedKey {
-  /// Writes a batch about this key. A secret is committed at once: what the caller was told is stored, such as a token
-  /// that replaces a used one, must survive a killed process.
-  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws {
-    try await store.write(batch, written, isThrough: record.descriptor.isSensitive)
-  }
-
   /// Returns the engine after the pending writes were committed, for a read that does not go through the typed store.
   /// - Parameter key: the only key that the caller uses, if the store may have refused a write of another one.
   func flushedEngine(for key: StoreKey? = nil) async throws -> any StorageEngine {

@@ -61,6 +61,8 @@ public actor StorageRouter: StorageProviding {
     let declaration: (any AnyObject & Sendable)?
     /// The key of the value: that of the record, or of a member of the record's family.
     let key: StoreKey
+    /// What is rare about the value.
+    let traits: ValueTraits
     /// The attributes of a value that is stored now.
     var attributes: ValueAttributes { attributes(expires: nil) }
 
@@ -71,6 +73,12 @@ public actor StorageRouter: StorageProviding {
       self.store = store
       self.declaration = declaration
       self.key = key ?? record.key
+      // A secret is committed at once: what the caller was told is stored, such as a token that replaces a used one,
+      // must survive a killed process.
+      traits = [
+        record.schema == nil ? [] : .versioned, record.descriptor.accessControl == nil ? [] : .guarded,
+        record.descriptor.isSensitive ? .immediate : [],
+      ]
     }
 
     /// Returns the resolved key of a member if `key` is given.
@@ -81,14 +89,16 @@ public actor StorageRouter: StorageProviding {
     /// Returns the attributes of a value that is stored now.
     /// - Parameter expires: the date from which the value is absent; by default, the end of the key's lifetime.
     func attributes(expires: Date?) -> ValueAttributes {
+      let lifetime = record.descriptor.lifetime
+      guard expires != nil || lifetime != nil else { return record.attributes }
       var attributes = record.attributes
-      let end = record.descriptor.lifetime.map { store.engine.clock.now() + $0.inSeconds }
-      if let expires = expires ?? end { attributes.expires = expires }
+      attributes.expires = expires ?? lifetime.map { store.engine.clock.now() + $0.inSeconds }
       return attributes
     }
   }
 
   nonisolated func resolve<K: StorageKey>(_ key: K) async throws -> ResolvedKey {
+    if let resolved = registry.resolved(of: key.declaration) { return resolved }
     let member = try key.family?.key(named: key.name)
     return try await resolve(declaration: key).member(member)
   }
@@ -136,7 +146,7 @@ public actor StorageRouter: StorageProviding {
     let encoded = try plan.encode(value, expires: expires)
     let batch = WriteBatch(
       [.put(plan.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await plan.resolved.write(batch, [(plan.key, Box(value, size: encoded.data.count))])
+    try await plan.resolved.store.write(batch, [(plan.key, Box(value, size: encoded.data.count))], plan.traits)
   }
 
   /// Returns the value of a key, or its default while there is none.
@@ -188,7 +198,7 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError`.
   public nonisolated func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
-    try await resolved.write(WriteBatch([.delete(resolved.key)]), [(resolved.key, nil)])
+    try await resolved.store.write(WriteBatch([.delete(resolved.key)]), [(resolved.key, nil)], resolved.traits)
   }
 
   /// Returns whether there is a stored value, regardless of the key's default; `false` means proven absent.
@@ -266,8 +276,9 @@ public actor StorageRouter: StorageProviding {
 
   /// Refuses a value that is too large for automatic sync, before anything is written.
   nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey? = nil) throws {
+    guard follower != nil else { return }
     let limit = configuration.sync.maximumAutomaticSize
-    guard size > limit, configuration.sync.transport != nil, record.catalog != nil,
+    guard size > limit, record.catalog != nil,
       registry.syncPolicy(record) == .automaticSmall
     else { return }
     throw StorageError(

@@ -37,9 +37,10 @@ extension StorageRouter {
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
     try await store.flush()
     let entries = try await store.reading {
-      let entries = try await store.engine.entries(resolved.map(\.key))
-      guard resolved.contains(where: { $0.record.schema != nil }) else { return entries }
-      return try await presentVersions(of: resolved, in: store.engine)
+      guard resolved.contains(where: { $0.traits.contains(.versioned) }) else {
+        return try await store.engine.entries(resolved.map(\.key))
+      }
+      return try await store.presentEntries(resolved.map(\.key))
     } damaged: { error in
       for (key, resolved) in zip(keys, resolved) where resolved.key == error.key {
         return try await handle(error, of: key, resolved)

@@ -39,14 +39,14 @@ public final class StorageTransaction: Sendable {
   public func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) async throws {
     let plan = try await plan(key)
     let encoded = try plan.encode(value, expires: expires)
-    try attempt.put(plan.key, encoded, Box(value, size: encoded.data.count))
+    try attempt.put(plan.key, encoded, Box(value, size: encoded.data.count), plan.traits)
   }
 
   /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
   public func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
-    try attempt.delete(resolved.key)
+    try attempt.delete(resolved.key, resolved.traits)
   }
 
   private func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
@@ -130,6 +130,6 @@ extension StorageRouter {
     let plan = try await plan(key)
     let encoded = try plan.encode(value, expires: expires)
     return try await plan.resolved.store.saveIfUnchanged(
-      encoded, of: Box(value, size: encoded.data.count), for: plan.key, since: revision)
+      encoded, of: Box(value, size: encoded.data.count), for: plan.key, since: revision, plan.traits)
   }
 }

@@ -236,14 +236,7 @@ extension StorageRouter {
 
 extension SettingCell {
   fileprivate func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
-    try read { encoded in
-      do { return Box(try key.serializer.value(from: encoded, resolved)) } catch let error as StorageError
-        where error.code == .newerFormat
-      {
-        guard let old = try oldFormNow(of: encoded) else { throw error }
-        return Box(try key.serializer.presentValue(from: old, resolved))
-      }
-    }
+    try read { Box(try key.serializer.presentValue(from: $0, resolved)) }
   }
 
   /// Returns the operation that stores a value, or removes it if it is `nil`.

@@ -20,7 +20,8 @@ extension StorageRouter {
     engine.submit(batch, from: resolved.store.origin) { result in
       switch result {
       case .success(let commit):
-        resolved.store.cached(commit, [(resolved.key, Box(value, size: encoded.data.count))], batch)
+        resolved.store.cached(
+          commit, [(resolved.key, Box(value, size: encoded.data.count))], batch, resolved.traits)
         outcome.finish()
       case .failure(let error): outcome.finish(throwing: error)
       }

@@ -18,7 +18,7 @@ extension TypedStore {
   ) {
     self.init(
       engine: engine, codec: codec, cacheCapacity: cache.maximumCount, origin: origin, damagePolicy: damagePolicy,
-      onDamageHandled: onDamageHandled, declaredAccessControl: nil, cachePolicy: cache, writePolicy: writePolicy)
+      onDamageHandled: onDamageHandled, cachePolicy: cache, writePolicy: writePolicy)
   }
 
   /// The counters of the cache. All are zero for an engine whose values are not cached. Reading them takes a lock.

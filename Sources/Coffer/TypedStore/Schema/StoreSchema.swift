@@ -8,19 +8,12 @@ public struct StoreSchema: Sendable {
   private var prefixes: [(prefix: StoreKey, schema: DeclaredSchema)] = []
   /// Finds the schemas of keys that are declared elsewhere, such as those of a router.
   private var lookup: (@Sendable (StoreKey) -> DeclaredSchema?)?
-  /// Whether any of them is declared.
-  private var hasAny: @Sendable () -> Bool = { true }
 
   /// Creates a schema without declarations.
   public init() {}
 
-  init(hasAny: @escaping @Sendable () -> Bool, lookup: @escaping @Sendable (StoreKey) -> DeclaredSchema?) {
-    self.lookup = lookup
-    self.hasAny = hasAny
-  }
-
-  /// Whether a key may have a schema.
-  var mayHaveAny: Bool { hasAny() }
+  /// - Parameter lookup: finds the schemas of keys that are declared elsewhere.
+  init(lookup: @escaping @Sendable (StoreKey) -> DeclaredSchema?) { self.lookup = lookup }
 
   /// Declares the schema of one key.
   /// - Throws: `StorageError` with code `invalidSchema` if the key is declared already.
@@ -42,7 +35,7 @@ public struct StoreSchema: Sendable {
 
   /// Returns the schema of a key; `nil` if it has none. Kept old forms have none.
   subscript(key: StoreKey) -> DeclaredSchema? {
-    if let lookup { return hasAny() && !KeptForms.contains(key) ? lookup(key) : nil }
+    if let lookup { return KeptForms.contains(key) ? nil : lookup(key) }
     if let schema = keys[key] { return schema }
     guard let schema = prefixes.first(where: { key.hasPrefix($0.prefix) })?.schema, !KeptForms.contains(key) else {
       return nil

@@ -103,7 +103,7 @@ extension TypedStore {
       keeps && engine.capabilities.contains(.systemRecords) ? [.putRecord(KeptForms.record, Data())] : []
     let batch = WriteBatch(operations + marks)
     let commit = try await engine.commit(batch, from: origin)
-    cached(commit, batch.selection.keys.map { ($0, nil) }, batch)
+    cached(commit, batch.selection.keys.map { ($0, nil) }, batch, [])
   }
 
   /// Restores the bytes and attributes that a value had before its migration.

@@ -155,6 +155,22 @@ struct DeclaredSchema: Sendable {
     return mark.version
   }
 
+  /// Whether a value has the present version.
+  /// - Throws: the errors of `storedVersion`.
+  func isPresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Bool {
+    try storedVersion(attributes, of: key, at: location) == version
+  }
+
+  /// - Throws: `migrationNeeded` for an older version; the errors of `storedVersion`.
+  func requirePresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws {
+    let stored = try storedVersion(attributes, of: key, at: location)
+    guard stored != version else { return }
+    throw StorageError(
+      .migrationNeeded, "The value has version \(stored) of '\(name)', not \(version).",
+      advice: "It is unchanged. Read it with a method that can migrate it, such as load or get.", location: location,
+      key: key)
+  }
+
   /// The shortest limit of the steps.
   var shortestLimit: Duration { steps.values.lazy.map(\.limit).min() ?? .seconds(30) }
 

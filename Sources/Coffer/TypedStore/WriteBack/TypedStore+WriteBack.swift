@@ -1,27 +1,28 @@
 extension TypedStore {
   /// Commits a batch without preconditions, or adds it to the pending writes if the store has write-back.
-  /// - Parameter isThrough: whether the batch is committed before this returns, after the pending writes.
   func write(
-    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], isThrough: Bool = false
+    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits
   ) async throws {
     guard let pending else {
-      try await commit(batch, written)
+      try await commit(batch, written, traits)
       return
     }
     // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
-    if !isThrough, !engine.isReadOnly, !mustBeCommitted(batch), try await pending.write(batch, written) { return }
+    if !engine.isReadOnly, !mustBeCommitted(batch, traits), try await pending.write(batch, written) { return }
     let selection = batch.selection
     try await pending.flush(selection.isEverything || !selection.prefixes.isEmpty ? nil : selection.keys)
-    try await commit(batch, written)
+    try await commit(batch, written, traits)
   }
 
   /// Whether a batch cannot be pending: the user is asked for one of its values, a value has versions, so that one of
   /// a newer version must be refused to the caller, or it removes keys by their prefix.
-  private func mustBeCommitted(_ batch: WriteBatch) -> Bool {
-    batch.operations.contains { operation in
+  private func mustBeCommitted(_ batch: WriteBatch, _ traits: ValueTraits) -> Bool {
+    guard traits.isDisjoint(with: [.guarded, .immediate]) else { return true }
+    let schema = traits.contains(.versioned) ? coding.schema : nil
+    return batch.operations.contains { operation in
       switch operation {
-      case .put(let key, _, let attributes): requiresUser(key, attributes) || coding.schema?[key] != nil
-      case .delete(let key): coding.schema?[key] != nil
+      case .put(let key, _, let attributes): attributes.askUser || schema?[key] != nil
+      case .delete(let key): schema?[key] != nil
       default: true
       }
     }

@@ -185,8 +185,14 @@ public final class TypedStore: Sendable {
   }
 
   func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
-    try await reading {
-      try await read(plan)
+    var known: StoreRevision?
+    if pending == nil, let cache {
+      let (box, validTo, _) = cache.lookUp(plan.key)
+      if let value: P.Value = Self.unbox(box) { return value }
+      known = validTo
+    }
+    return try await reading {
+      try await read(plan, notCachedAt: known)
     } damaged: {
       try await plan.handle($0)
     } newer: {
@@ -195,16 +201,21 @@ public final class TypedStore: Sendable {
   }
 
   /// Reads a value from the cache, or else from the engine.
-  func read<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
+  /// - Parameter known: the revision for which the cache, where the value is missing, was valid; `nil` to look it up.
+  func read<P: ValuePlan>(_ plan: P, notCachedAt known: StoreRevision? = nil) async throws -> P.Value? {
     let key = plan.key
     if let pending, let value = pending.value(of: key) {
       return try Self.unbox(value.box) ?? value.encoded.map { try plan.decode($0) }
     }
     guard let cache else { return try await engine.entry(key).map { try plan.decode(EncodedValue($0)) } }
-    let (box, validTo, _) = cache.lookUp(key)
-    if let value: P.Value = Self.unbox(box) { return value }
+    var revision = known
+    if revision == nil {
+      let (box, validTo, _) = cache.lookUp(key)
+      if let value: P.Value = Self.unbox(box) { return value }
+      revision = validTo
+    }
     guard let entry = try await engine.entry(key) else { return nil }
-    return try decoded(entry, plan, readAt: validTo)
+    return try decoded(entry, plan, readAt: revision ?? .zero)
   }
 
   /// Decodes an entry that was read at a revision or later, and caches the value.

@@ -4,16 +4,15 @@ import Foundation
 struct DeclaredValue<K: StorageKey>: WritablePlan {
   private let router: StorageRouter
   private let declaration: K
-  private let serializer: Serializer<K.Value>
   let resolved: StorageRouter.ResolvedKey
 
   init(_ router: StorageRouter, _ declaration: K, _ resolved: StorageRouter.ResolvedKey) {
     (self.router, self.declaration, self.resolved) = (router, declaration, resolved)
-    serializer = declaration.serializer
   }
 
   var key: StoreKey { resolved.key }
   var traits: ValueTraits { resolved.traits }
+  private var serializer: Serializer<K.Value> { declaration.serializer }
   private var schema: DeclaredSchema? { resolved.record.schema }
   private var location: String { resolved.store.coding.location }
 
@@ -55,7 +54,11 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
 extension StorageRouter {
   /// Resolves a key, and returns the plan of its value.
   nonisolated func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
-    if let resolved = registry.resolved(of: key.declaration) { return DeclaredValue(self, key, resolved) }
-    return DeclaredValue(self, key, try await resolve(key))
+    DeclaredValue(self, key, try await resolve(key))
+  }
+
+  /// Returns the plan of a key whose declaration was resolved before, without suspending.
+  nonisolated func knownPlan<K: StorageKey>(_ key: K) -> DeclaredValue<K>? {
+    registry.resolved(of: key.declaration).map { DeclaredValue(self, key, $0) }
   }
 }

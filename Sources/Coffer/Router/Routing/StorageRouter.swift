@@ -142,7 +142,7 @@ public actor StorageRouter: StorageProviding {
     _ value: K.Value, for key: K, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
-    let plan = try await plan(key)
+    let plan = if let known = knownPlan(key) { known } else { try await plan(key) }
     let encoded = try plan.encode(value, expires: expires)
     let batch = WriteBatch(
       [.put(plan.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
@@ -153,7 +153,7 @@ public actor StorageRouter: StorageProviding {
   /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
   ///   of the key's type, in which case they are kept.
   public nonisolated func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let plan = try await plan(key)
+    let plan = if let known = knownPlan(key) { known } else { try await plan(key) }
     if let value = try await plan.resolved.store.load(plan) ?? key.defaultValue { return value }
     throw StorageError.absent(plan.resolved)
   }

@@ -14,7 +14,7 @@
         context.diagnose(.error(node, "'@Client' belongs on a struct, a class or an actor: other types hold no state."))
         return []
       }
-      client.findings(at: node).forEach(context.diagnose)
+      client.findings.forEach(context.diagnose)
       // Also beside an error, which would otherwise be followed by errors about their absence.
       return client.missingMembers
     }
@@ -41,20 +41,16 @@
     }
   }
 
-  /// What the macro tells about a client.
-  struct ClientMessage: DiagnosticMessage {
+  /// A mistake in a client.
+  private struct ClientMessage: DiagnosticMessage {
     let message: String
-    let severity: DiagnosticSeverity
-    var diagnosticID: MessageID { MessageID(domain: "CofferClientMacros", id: "\(severity)") }
+    let severity = DiagnosticSeverity.error
+    let diagnosticID = MessageID(domain: "CofferClientMacros", id: "error")
   }
 
   extension Diagnostic {
     static func error(_ node: some SyntaxProtocol, _ text: String) -> Diagnostic {
-      Diagnostic(node: node, message: ClientMessage(message: text, severity: .error))
-    }
-
-    static func warning(_ node: some SyntaxProtocol, _ text: String) -> Diagnostic {
-      Diagnostic(node: node, message: ClientMessage(message: text, severity: .warning))
+      Diagnostic(node: node, message: ClientMessage(message: text))
     }
   }
 #endif

@@ -66,25 +66,31 @@
       #expect(!expansion.text.contains("nonisolated static"))
     }
 
-    @Test("An initializer is written where there is none that everybody may call")
+    @Test("Keys that are no literals may name all properties")
+    func computedKeys() {
+      let expansion = Expansion("@Client struct A { static let persistedKeys = names; @ClientState var a = 1 }")
+      #expect(expansion.findings == [] && expansion.text.contains("save(self.a"))
+    }
+
+    @Test("A type with methods of its own keeps them")
+    func methods() {
+      let expansion = Expansion("@Client struct A { @ClientState var a = 1; func persistState() {} }")
+      #expect(expansion.findings == [] && expansion.contains("extension A: Coffer.Persistable {"))
+      #expect(!expansion.text.contains("restoreState") && !expansion.text.contains("persistedKeys"))
+    }
+
+    @Test("Classes and actors get an initializer if they declare none")
     func initializers() {
       let state = "@ClientState var a = 1"
       let initializer = "init(persistence: any Coffer.PersistenceCapability) {\n  self.persistence = persistence\n}"
       #expect(Expansion("@Client final class A { \(state) }").contains("\n" + initializer))
       #expect(Expansion("@Client actor A { \(state) }").contains("\n" + initializer))
-      #expect(Expansion("@Client struct A { @ClientState private var a = 1 }").contains("\n" + initializer))
-      #expect(Expansion("@Client public struct A { \(state) }").contains("public " + initializer))
-      #expect(Expansion("@Client package struct A { \(state) }").contains("package " + initializer))
       #expect(Expansion("@Client open class A { \(state) }").contains("public " + initializer))
-      #expect(!Expansion("@Client struct A { private(set) var c = 1; \(state) }").text.contains("init("))
-      #expect(!Expansion("@Client struct A { \(state); static private let c = 1 }").text.contains("init("))
+      #expect(!Expansion("@Client struct A { \(state) }").text.contains("init("))
       #expect(
         !Expansion("@Client actor A { \(state)\n init(a: Int) { b(a) } }").text.contains(
           "persistence: any Coffer.PersistenceCapability)"))
-      // The memberwise initializer has a parameter for the limit.
-      #expect(!Expansion("@Client public struct A { let limit: Int; \(state) }").text.contains("init("))
-      let own = Expansion("@Client actor A { let persistence: ClientPersistence; var b: Int?; \(state) }")
-      #expect(own.findings == [] && own.text.contains("init(persistence: ClientPersistence) {"))
+      #expect(!Expansion("@Client actor A { let persistence: ClientPersistence; \(state) }").text.contains("init("))
     }
 
     @Test func theMembersOfAPublicTypeArePublic() {

@@ -13,12 +13,11 @@
   struct Expansion {
     /// The text after the expansion, with two columns for each level.
     let text: String
-    /// The line of each message, counted from 1, its severity and its text.
+    /// The line of each error, counted from 1, and its text.
     let findings: [Finding]
 
     struct Finding: Hashable {
       let line: Int
-      let severity: DiagnosticSeverity
       let text: String
     }
 
@@ -37,11 +36,9 @@
       text = expanded.description
       findings = context.diagnostics.map { diagnostic in
         let location = context.location(for: diagnostic.position, anchoredAt: diagnostic.node, fileName: "Sample.swift")
-        return Finding(line: location.line, severity: diagnostic.diagMessage.severity, text: diagnostic.message)
+        return Finding(line: location.line, text: diagnostic.message)
       }
     }
-
-    var errors: [Finding] { findings.filter { $0.severity == .error } }
 
     /// Whether the text after the expansion contains these lines, whatever their indentation.
     func contains(_ lines: String) -> Bool {

@@ -12,20 +12,7 @@ private struct NumberClient: Persistable {
   }
 }
 
-/// A client whose methods run on the main actor.
-private struct MainClient: Persistable {
-  static let persistedKeys = ["number"]
-  let persistence: any PersistenceCapability
-  @ClientState var number = 0
-
-  @MainActor func persistState() async throws { try await persistence.save(number, for: "number") }
-  @MainActor func restoreState() async throws {
-    if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
-  }
-}
-
-/// Sets a number of a client to 7 and ends or waits: "client STORE MODE INTERVAL". The modes `main-…` also set one of a
-/// client on the main actor; with `repeat` it adds 1 for each line that it reads.
+/// Sets a number of a client to 7 and ends or waits: "client STORE MODE INTERVAL".
 func runClients(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
   guard command == "client" else { return false }
   if rest[0] == "handler" {
@@ -44,10 +31,6 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
   }
   let session = ClientSession(engine: engine, interval: .seconds(Double(rest[1]) ?? 1))
   session.saveAtTermination()
-  if rest[0].hasPrefix("main") {
-    let main = try await session.start(prefix: "main/") { MainClient(persistence: $0) }
-    main.client.number = 7
-  }
   let client = try await session.start { NumberClient(persistence: $0) }
   client.client.number = 7
   say("edited")
@@ -67,18 +50,8 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
     var status: Int32 = 0
     waitpid(child, &status, 0)
     say("ended \(status & 0x7F)")
-  case "main-task": await MainActor.run { () -> Void in exit(0) }
-  case "repeat":
-    Thread.detachNewThread {
-      while readLine() != nil {
-        client.client.number += 1
-        say("edited")
-      }
-    }
   default: break
   }
-  // The main thread waits for this in synchronous code, and exits.
-  if rest[0] == "main-thread" { return true }
   while true { try await Task.sleep(for: .seconds(60)) }
 }
 
@@ -86,19 +59,4 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
 private func forkProcess() throws -> pid_t {
   guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "fork") else { throw CocoaError(.featureUnsupported) }
   return unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
-}
-
-/// Runs a command that needs the main thread, before asynchronous code takes it away.
-func runOnMainThread(_ arguments: [String]) {
-  guard arguments.count == 4, arguments[0] == "client", arguments[2] == "main-thread" else { return }
-  let (path, rest) = (arguments[1], Array(arguments[2...]))
-  let isReady = DispatchSemaphore(value: 0)
-  Task.detached {
-    _ = try await runClients("client", path, rest)
-    isReady.signal()
-  }
-  while isReady.wait(timeout: .now() + .milliseconds(2)) == .timedOut {
-    _ = RunLoop.main.run(mode: .default, before: Date())
-  }
-  exit(0)
 }

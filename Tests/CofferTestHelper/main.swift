@@ -9,7 +9,6 @@ import Foundation
 
 let arguments = Array(CommandLine.arguments.dropFirst())
 Thread.detachNewThread { endWithTheTest() }
-runOnMainThread(arguments)
 do {
   guard arguments.count >= 2 else { throw Usage() }
   try await run(arguments[0], store: arguments[1], rest: Array(arguments.dropFirst(2)))

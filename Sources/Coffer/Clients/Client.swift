@@ -23,12 +23,11 @@ public protocol Persistable: Client {
   /// The store of the state; in a session the ``ClientPersistence`` that the session passes.
   var persistence: any PersistenceCapability { get }
   /// Saves the state with ``persistence``. Save everything: a session writes only the values that have changed. It also
-  /// calls this after ``restoreState()``, with the properties as they are without edits that are not saved yet, and
-  /// stores nothing then, to know what was not edited.
+  /// calls this once after ``restoreState()``, and stores nothing then, to know what was not edited.
   /// - Throws: Any error if a value could not be encoded or stored.
   func persistState() async throws
   /// Loads the state with ``persistence`` and assigns it. By default it does nothing, for a client that is only saved.
-  /// - Throws: Any error if the state cannot be read. The stored state is then not replaced.
+  /// - Throws: Any error if the state cannot be read. The client is not started then, and its stored state stays.
   func restoreState() async throws
 }
 

@@ -2,7 +2,7 @@ import CofferPreferences
 package import Foundation
 
 /// A value as an engine stores it: its bytes, and the attributes by which the store or a reader interprets them.
-package struct EncodedValue: Sendable {
+package struct EncodedValue: Hashable, Sendable {
   package let data: Data
   package let attributes: ValueAttributes
 

@@ -19,7 +19,6 @@ private struct TextClient: Persistable {
     try await persistence.save(text, for: "text")
   }
   func restoreState() async throws {
-    log.add(Self.caller)
     if let saved = try await persistence.load(Double.self, for: "limit") { limit = saved }
     if let saved = try await persistence.load(String.self, for: "text") { text = saved }
   }
@@ -50,14 +49,13 @@ private struct StartingClient: Persistable {
   }
 }
 
-/// A client that saves its session in `restoreState()`.
+/// A client that saves its session in `persistState()`.
 private struct RecursiveClient: Persistable {
   static let persistedKeys = ["number"]
   let persistence: any PersistenceCapability
   let session: ClientSession
 
-  func persistState() async throws {}
-  func restoreState() async throws { try await session.save() }
+  func persistState() async throws { try await session.save() }
 }
 
 /// Clients that cannot be loaded or saved, beside others that can.
@@ -124,17 +122,14 @@ private struct RecursiveClient: Persistable {
     #expect(clock.sleeperCount == 0)
   }
 
-  @Test func clientsAreCalledWithoutTheTaskLocalsOfACaller() async throws {
+  @Test func clientsAreSavedWithoutTheTaskLocalsOfACaller() async throws {
+    let session = session()
     let client = try await TextClient.$caller.withValue("creator") {
-      let session = session()
-      let client = try await session.start { TextClient(persistence: $0) }
-      client.client.text = "x"
-      try await TextClient.$caller.withValue("saver") { try await session.save() }
-      try await TypedStore(engine: engine).save("y", for: "text")
-      try await waitUntil("the change arrives") { client.client.text == "y" }
-      return client
+      try await session.start { TextClient(persistence: $0) }
     }
-    #expect(client.client.log.all == [""])
+    client.client.text = "x"
+    try await TextClient.$caller.withValue("saver") { try await session.save() }
+    #expect(client.client.log.all == ["creator", ""])
   }
 
   @Test func aTaskOfARestorationEditsAfterIt() async throws {
@@ -151,86 +146,45 @@ private struct RecursiveClient: Persistable {
 
   @Test func aClientThatSavesItsSessionDoesNotWaitForItself() async throws {
     let session = session()
-    let client = try await session.start { RecursiveClient(persistence: $0, session: session) }
-    guard case .failed(let error) = client.state else {
-      Issue.record("the call was not refused")
-      return
+    let code = await codeThrown {
+      _ = try await session.start { RecursiveClient(persistence: $0, session: session) }
     }
-    #expect(error.code == .unsupported)
+    #expect(code == .unsupported)
   }
 
   @Test func aFailedLoadKeepsWhatIsStored() async throws {
     let store = TypedStore(engine: engine)
-    try await store.saveAll([("theme", Theme.dark)])
-    try await store.saveAll([("language", "de")])
+    try await store.save(Theme.dark, for: "theme")
     let probe = ProbeEngine(engine)
     probe.fail(unavailable)
     let session = session(probe)
-    let preferences = try await session.start { PrintedClient(persistence: $0) }
-    guard case .failed(let error) = preferences.state else {
-      Issue.record("the load did not fail")
-      return
-    }
-    #expect(error.code == .unavailable && preferences.client.theme == .system)
     let revision = engine.latestRevision
-    preferences.client.language = "fr"
-    // Commits would succeed now: only the failed load keeps the client from being saved.
+    #expect(await codeThrown { _ = try await session.start { PrintedClient(persistence: $0) } } == .unavailable)
     probe.fail(nil)
-    probe.afterRead { probe.fail(unavailable) }
-    #expect(await codeThrown { try await session.save() } == .unavailable)
-    probe.afterRead(nil)
-    probe.fail(nil)
-    #expect(engine.latestRevision == revision && preferences.client.language == "fr")
     try await session.save()
-    #expect(preferences.state.isLoaded && preferences.client.theme == .dark)
-    #expect(preferences.client.language == "fr" && preferences.lastError == nil)
-    #expect(try await store.load(Theme.self, for: "theme") == .dark)
-    #expect(try await store.load(String.self, for: "language") == "fr")
-  }
-
-  /// The bytes of a value that cannot be read may be all that is left of it: nothing replaces them.
-  @Test func aValueThatCannotBeReadIsNotReplaced() async throws {
-    let store = TypedStore(engine: engine)
-    let bytes = Data("\"dusk\"".utf8)
-    try await store.save(bytes, for: "theme")
-    let session = session()
-    let preferences = try await session.start { PrintedClient(persistence: $0) }
-    guard case .failed(let error) = preferences.state else {
-      Issue.record("the load did not fail")
-      return
-    }
-    #expect(error.code == .decodingFailed && error.key == "theme")
-    let revision = engine.latestRevision
-    preferences.client.theme = .dark
-    preferences.client.language = "fr"
-    #expect(await codeThrown { try await session.save() } == .decodingFailed)
-    #expect(preferences.lastError?.key == "theme" && session.hasPendingEdits)
     #expect(engine.latestRevision == revision)
-    #expect(try await store.load(Data.self, for: "theme") == bytes)
-    try await store.save(Theme.system, for: "theme")
+    let preferences = try await session.start { PrintedClient(persistence: $0) }
+    #expect(preferences.client.theme == .dark)
+    preferences.client.language = "fr"
     try await session.save()
     #expect(try await store.load(Theme.self, for: "theme") == .dark)
     #expect(try await store.load(String.self, for: "language") == "fr")
   }
 
-  /// A client that uses its default where a load fails does not store it over what could not be read.
-  @Test func aFailedLoadThatTheClientIgnoresReplacesNothing() async throws {
+  /// The bytes of a value that cannot be read may be all that is left of it: nothing replaces them, also if the client
+  /// uses its default instead.
+  @Test func aValueThatCannotBeReadIsNotReplaced() async throws {
     let store = TypedStore(engine: engine)
     try await store.save("no number", for: "number")
     let session = session()
-    let started = try await session.start { persistence -> LenientClient in
-      let client = LenientClient(persistence: persistence)
-      client.text = "an edit before the load"
-      return client
+    let error = await #expect(throws: StorageError.self) {
+      try await session.start { LenientClient(persistence: $0) }
     }
-    #expect(!started.state.isLoaded)
-    #expect(await codeThrown { try await session.save() } == .decodingFailed)
-    #expect(started.lastError?.key == "number" && session.hasPendingEdits)
+    #expect(error?.code == .decodingFailed && error?.key == "number")
+    try await session.save()
     #expect(try await store.load(String.self, for: "number") == "no number")
     try await store.save(5, for: "number")
-    try await session.save()
-    #expect(started.client.number == 5)
-    #expect(try await store.load(String.self, for: "text") == "an edit before the load")
+    #expect(try await session.start { LenientClient(persistence: $0) }.client.number == 5)
   }
 
   /// A client may read what an earlier version of it has stored as another type.
@@ -239,33 +193,10 @@ private struct RecursiveClient: Persistable {
     try await store.save("7", for: "number")
     let session = session()
     let started = try await session.start { ConvertingClient(persistence: $0) }
-    #expect(started.state.isLoaded && started.client.number == 7)
+    #expect(started.client.number == 7)
     started.client.number = 8
     try await session.save()
     #expect(try await store.load(Int.self, for: "number") == 8)
-  }
-
-  @Test func aClientThatDoesNotAnswerKeepsBackNoOther() async throws {
-    let session = ClientSession(engine: engine, interval: .seconds(3_600), patience: .milliseconds(50))
-    let hanging = try await session.start(prefix: "hanging/") { HangingClient(persistence: $0) }
-    let other = try await session.start(prefix: "other/") { TextClient(persistence: $0) }
-    hanging.client.number = 1
-    other.client.text = "a"
-    #expect(await codeThrown { try await session.save() } == .busy)
-    let store = TypedStore(engine: engine)
-    #expect(try await store.load(String.self, for: "other/text") == "a")
-    #expect(hanging.lastError?.code == .busy && session.hasPendingEdits)
-    other.client.text = "b"
-    #expect(await codeThrown { try await session.save() } == .busy, "it is not asked twice at the same time")
-    #expect(try await store.load(String.self, for: "other/text") == "b")
-    #expect(hanging.client.calls.withLock { $0 } == 1)
-    hanging.client.gate.withLock { $0 = true }
-    let deadline = ContinuousClock.now + .seconds(60)
-    while session.hasPendingEdits, ContinuousClock.now < deadline {
-      _ = try? await session.save()
-      try await Task.sleep(for: .milliseconds(5))
-    }
-    #expect(try await store.load(Int.self, for: "hanging/number") == 1)
   }
 }
 
@@ -285,37 +216,10 @@ private struct ConvertingClient: Persistable {
 }
 
 private struct LenientClient: Persistable {
-  static let persistedKeys = ["number", "text"]
-  let persistence: any PersistenceCapability
-  @ClientState var number = 0
-  @ClientState var text = ""
-
-  func persistState() async throws {
-    try await persistence.save(number, for: "number")
-    try await persistence.save(text, for: "text")
-  }
-  func restoreState() async throws {
-    number = (try? await persistence.load(Int.self, for: "number")) ?? 1
-    text = (try? await persistence.load(String.self, for: "text")) ?? ""
-  }
-}
-
-/// A client whose `persistState()` returns once its gate is open.
-private struct HangingClient: Persistable {
   static let persistedKeys = ["number"]
   let persistence: any PersistenceCapability
-  let gate = Locked(false)
-  let calls = Locked(0)
   @ClientState var number = 0
 
-  init(persistence: any PersistenceCapability) { self.persistence = persistence }
-
-  func persistState() async throws {
-    if number != 0 {
-      calls.withLock { $0 += 1 }
-      while !gate.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
-    }
-    try await persistence.save(number, for: "number")
-  }
-  func restoreState() async throws {}
+  func persistState() async throws { try await persistence.save(number, for: "number") }
+  func restoreState() async throws { number = (try? await persistence.load(Int.self, for: "number")) ?? 1 }
 }

@@ -1,4 +1,5 @@
 import Coffer
+import CofferProcessTesting
 import CofferTesting
 import Foundation
 import Testing
@@ -66,20 +67,22 @@ private struct HalfClient: Persistable {
   }
 }
 
-/// A client that reads its property in a task of its own, to which nothing of the session's call is passed.
-private struct DetachedClient: Persistable {
-  static let persistedKeys = ["number", "other"]
+/// A client whose `persistState()` removes its key before it saves a value.
+private struct DraftClient: Persistable {
+  static let persistedKeys = ["draft"]
   let persistence: any PersistenceCapability
-  @ClientState var number = 0
-  @ClientState var other = 0
+  @ClientState var draft: Int?
+
+  init(persistence: any PersistenceCapability, draft: Int? = nil) {
+    self.persistence = persistence
+    self.draft = draft
+  }
 
   func persistState() async throws {
-    try await persistence.save(await Task.detached { number }.value, for: "number")
+    try await persistence.delete(key: "draft")
+    if let draft { try await persistence.save(draft, for: "draft") }
   }
-  func restoreState() async throws {
-    if let saved = try await persistence.load(Int.self, for: "number") { number = saved }
-    if let saved = try await persistence.load(Int.self, for: "other") { other = saved }
-  }
+  func restoreState() async throws { draft = try await persistence.load(Int.self, for: "draft") ?? draft }
 }
 
 @Suite(.timeLimit(.minutes(10))) struct ClientTests {
@@ -90,7 +93,7 @@ private struct DetachedClient: Persistable {
     for number in 1...2 {
       let session = session()
       let saved = try await session.start { SavedClient(persistence: $0) }
-      #expect(saved.state.isLoaded && saved.client.number == 0, "nothing restores it")
+      #expect(saved.client.number == 0, "nothing restores it")
       saved.client.number = number
       try await session.save()
       let stored = AdapterBasedPersistence(engine: engine)
@@ -112,7 +115,6 @@ private struct DetachedClient: Persistable {
 
   @Test func aClientIsSavedAfterTheIntervalAndRestoredAtCreation() async throws {
     let preferences = try await session().start { PrintedClient(persistence: $0) }
-    #expect(preferences.state.isLoaded)
     let before = engine.latestRevision
     preferences.client.theme = .dark
     preferences.client.language = "de"
@@ -213,39 +215,94 @@ private struct DetachedClient: Persistable {
     #expect(try await TypedStore(engine: engine).load(Theme.self, for: "theme") == .dark)
   }
 
-  @Test func changesOfOthersArriveAndPendingEditsStay() async throws {
+  /// One process edits the language and the notifications, another one the theme.
+  @Test(arguments: 1...6 as ClosedRange<UInt64>)
+  func noEditIsLostAndNothingElseIsWritten(_ seed: UInt64) async throws {
+    var random = SeededGenerator(seed: seed)
+    let faults = FaultInjectingEngine(engine)
+    let other = TypedStore(engine: engine)
+    let session = session(faults)
+    let client = try await session.start { PrintedClient(persistence: $0) }.client
+    let start = engine.latestRevision
+    for number in 0..<300 {
+      switch Int.random(in: 0..<7, using: &random) {
+      case 0: client.language = "\(number)"
+      case 1: client.notificationsEnabled.toggle()
+      case 2: client.scrollPosition = number  // is not stored
+      case 3: try await other.save(number.isMultiple(of: 2) ? Theme.dark : .system, for: "theme")
+      case 4: try await other.delete("theme")
+      case 5:
+        faults.inject(.fail(StorageError(.busy, "The store is locked.")), into: .commit)
+        try? await session.save()
+        faults.removeFaults()
+      default:
+        async let saving: Void = session.save()
+        client.language = "\(number) while it is saved"
+        try await saving
+      }
+    }
+    try await session.save()
+    #expect(try await other.load(String.self, for: "language") ?? "en" == client.language)
+    #expect(try await other.load(Bool.self, for: "notifications") ?? true == client.notificationsEnabled)
+    for commit in try #require(engine.recentCommits(after: start)) where commit.origin != other.origin {
+      #expect(Set(commit.changed.keys).isSubset(of: ["language", "notifications"]), "\(commit.changed.keys)")
+    }
+  }
+
+  @Test func changesOfOthersAreReplacedOnlyByEdits() async throws {
+    let other = TypedStore(engine: engine)
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
     preferences.client.language = "fr"
-    let other = TypedStore(engine: engine)
-    try await other.saveAll([("theme", Theme.dark)])
-    try await other.saveAll([("language", "de")])
-    try await waitUntil("the change arrives") { preferences.client.theme == .dark }
-    #expect(preferences.client.language == "fr")
+    try await other.save(Theme.dark, for: "theme")
+    try await other.save("de", for: "language")
     try await session.save()
-    #expect(try await other.load(String.self, for: "language") == "fr")
     #expect(try await other.load(Theme.self, for: "theme") == .dark)
+    #expect(try await other.load(String.self, for: "language") == "fr")
   }
 
-  @Test func anEditThatIsReadElsewhereIsSavedAfterARestoration() async throws {
+  @Test func whatIsAssignedBeforeTheRestorationIsADefault() async throws {
+    let store = TypedStore(engine: engine)
+    let first = session()
+    #expect(try await first.start { DraftClient(persistence: $0, draft: 1) }.client.draft == 1)
+    try await first.save()
+    #expect(try await !store.exists("draft"))
+    try await store.save(2, for: "draft")
+    #expect(try await session().start { DraftClient(persistence: $0, draft: 1) }.client.draft == 2)
+  }
+
+  @Test func theLastCallForAKeyCounts() async throws {
+    let store = TypedStore(engine: engine)
+    try await store.save(2, for: "draft")
     let session = session()
-    let client = try await session.start { DetachedClient(persistence: $0) }
-    client.client.number = 5
-    let other = TypedStore(engine: engine)
-    try await other.save(1, for: "other")
-    try await waitUntil("the change arrives") { client.client.other == 1 }
+    let draft = try await session.start { DraftClient(persistence: $0) }.client
+    let revision = engine.latestRevision
+    draft.draft = 2
     try await session.save()
-    #expect(try await other.load(Int.self, for: "number") == 5)
+    #expect(engine.latestRevision == revision)
+    draft.draft = nil
+    try await session.save()
+    #expect(try await !store.exists("draft"))
+  }
+
+  @Test func anEditReplacesWhatTheClientHasWrittenItself() async throws {
+    let session = session()
+    let draft = try await session.start { DraftClient(persistence: $0, draft: 1) }.client
+    try await draft.persistence.save(2, for: "draft")
+    draft.draft = 1
+    try await session.save()
+    #expect(try await TypedStore(engine: engine).load(Int.self, for: "draft") == 1)
   }
 
   @Test func undeclaredAndSharedKeysAreRefused() async throws {
     let session = session()
-    let careless = try await session.start { CarelessClient(persistence: $0) }
-    careless.client.number = 1
-    #expect(await codeThrown { try await session.save() } == .unsupported)
-    #expect(careless.lastError?.key == "b")
+    let error = await #expect(throws: StorageError.self) {
+      try await session.start { CarelessClient(persistence: $0) }
+    }
+    #expect(error?.code == .unsupported && error?.key == "b")
     #expect(try await TypedStore(engine: engine).exists("b") == false)
-    #expect(
-      await codeThrown { _ = try await session.start { CarelessClient(persistence: $0) } } == .unsupported)
+    // A client that was not started has no keys.
+    _ = try await session.start { PrintedClient(persistence: $0) }
+    #expect(await codeThrown { _ = try await session.start { PrintedClient(persistence: $0) } } == .unsupported)
   }
 }

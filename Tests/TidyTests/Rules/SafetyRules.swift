@@ -77,9 +77,6 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
     reason: "names that the application defines"),
   StringKeyException(
-    path: "Sources/Coffer/Clients/MergedValue.swift", text: "[String: Any]",
-    reason: "the representation of encoded structs and dictionaries in Foundation"),
-  StringKeyException(
     path: "Sources/Coffer/Router/Models/AnyCodable+Values.swift", text: "[String: Any]",
     reason: "the representation of objects in Foundation"),
   StringKeyException(

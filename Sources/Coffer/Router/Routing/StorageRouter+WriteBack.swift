@@ -31,9 +31,8 @@ extension StorageRouter {
     return keys
   }
 
-  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, and when it is stopped by
-  /// `SIGTSTP`, as `TypedStore.flushAtTermination()` does: of all stores with write-back, also of those that are opened
-  /// later.
+  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as
+  /// `TypedStore.flushAtTermination()` does: of all stores with write-back, also of those that are opened later.
   public nonisolated func flushAtTermination() { openStores.flushAtTermination() }
 }
 

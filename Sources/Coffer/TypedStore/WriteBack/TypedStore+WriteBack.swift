@@ -43,11 +43,11 @@ extension TypedStore {
   ///   if ``discardPendingWrites()`` has given them up meanwhile.
   public func flush() async throws { try await pending?.flush() }
 
-  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, and when it is stopped by
-  /// `SIGTSTP`, as ``ClientSession/saveAtTermination()`` does for clients. Does nothing for a store without write-back.
+  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as
+  /// ``ClientSession/saveAtTermination()`` does for clients. Does nothing for a store without write-back.
   ///
   /// The process's own actions for these signals are performed afterwards; set other handlers before this call. A
-  /// flush that fails, or takes more than a few seconds, is reported on standard error. `SIGKILL` and `_exit` lose what
+  /// flush that fails, or takes more than five seconds, is reported on standard error. `SIGKILL` and `_exit` lose what
   /// was saved since the last window ended.
   public func flushAtTermination() {
     if let pending { ProcessTermination.shared.add(pending) }

@@ -73,7 +73,7 @@
     }
 
     @Test("A type with methods of its own keeps them")
-    func methods() {
+    func methodsOfItsOwn() {
       let expansion = Expansion("@Client struct A { @ClientState var a = 1; func persistState() {} }")
       #expect(expansion.findings == [] && expansion.contains("extension A: Coffer.Persistable {"))
       #expect(!expansion.text.contains("restoreState") && !expansion.text.contains("persistedKeys"))

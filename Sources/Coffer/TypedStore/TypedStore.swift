@@ -192,7 +192,8 @@ public final class TypedStore: Sendable {
       known = validTo
     }
     return try await reading {
-      try await read(plan, notCachedAt: known)
+      defer { known = nil }  // A repeated read is of what the recovery has written.
+      return try await read(plan, notCachedAt: known)
     } damaged: {
       try await plan.handle($0)
     } newer: {

@@ -9,10 +9,16 @@ import CofferLocks
 /// replaces.
 @propertyWrapper
 public struct ClientState<Value: Sendable>: Sendable {
-  private let state: Locked<(value: Value, onEdit: (@Sendable () -> Void)?)>
+  // A tuple here crashes the compiler (6.3) in builds for the thread sanitizer.
+  private struct State {
+    var value: Value
+    var onEdit: (@Sendable () -> Void)?
+  }
+
+  private let state: Locked<State>
 
   /// Creates a property with the value that it has until the client is restored.
-  public init(wrappedValue: Value) { state = Locked((wrappedValue, nil)) }
+  public init(wrappedValue: Value) { state = Locked(State(value: wrappedValue)) }
 
   /// The current value.
   public var wrappedValue: Value {

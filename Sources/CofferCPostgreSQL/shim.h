@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <postgresql/libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
@@ -185,6 +186,12 @@ static inline int coffer_pq_wait(int poll, uint64_t *ids, int *ready, int capaci
                    (seen & (EPOLLOUT | EPOLLHUP | EPOLLERR) ? coffer_pq_writable : 0);
   }
   return count < 0 ? 0 : count;
+}
+
+// Waits for at most `milliseconds` until something has arrived at a socket. Returns whether it has, or an error.
+static inline int coffer_pq_await(int socket, int milliseconds) {
+  struct pollfd each = {.fd = socket, .events = POLLIN};
+  return poll(&each, 1, milliseconds) != 0;
 }
 
 // Starts a thread that no signal is delivered to, and that ends by itself. Returns an error number.

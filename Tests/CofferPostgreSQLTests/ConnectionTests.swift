@@ -54,26 +54,25 @@ struct ExchangeTests {
   func values() async throws {
     let id = UUID()
     let rows = try await connection.rows(
-      "SELECT $1, $2, $3, $4, $5, $6, $7, $8",
-      [.int8, .bool, .bytes, .text, .uuid, .bytesArray, .int8Array, .textArray],
+      "SELECT $1, $2, $3, $4, $5, $6, $7",
+      [.int8, .bool, .bytes, .text, .uuid, .bytesArray, .int8Array],
       [
         .int8(.min), .bool(true), .bytes(Data([0, 255])), .text("é😀"), .uuid(id),
         .bytesArray([Data([1]), nil, Data()]),
-        .int8Array([-1, nil]), .textArray(["a", nil, ""]),
+        .int8Array([-1, nil]),
       ])
-    #expect(rows.count == 1 && rows.columns == 8 && rows.tag == "SELECT 1" && rows.affected == 1)
+    #expect(rows.count == 1 && rows.columns == 7 && rows.tag == "SELECT 1" && rows.affected == 1)
     #expect(rows.int8(0, 0) == .min)
     #expect(rows.bool(0, 1))
     #expect(rows.data(0, 2) == Data([0, 255]))
     #expect(rows.text(0, 3) == "é😀")
     #expect(rows.uuid(0, 4) == id)
     let parts = try await connection.rows(
-      "SELECT a, b, c FROM unnest($1, $2, $3) AS t(a, b, c)", [.bytesArray, .int8Array, .textArray],
-      [.bytesArray([Data([1]), nil, Data()]), .int8Array([-1, nil, 7]), .textArray(["a", nil, ""])])
+      "SELECT a, b FROM unnest($1, $2) AS t(a, b)", [.bytesArray, .int8Array],
+      [.bytesArray([Data([1]), nil, Data()]), .int8Array([-1, nil, 7])])
     #expect((0..<3).map { parts.isNull($0, 0) } == [false, true, false])
     #expect((0..<3).map { parts.data($0, 0) } == [Data([1]), Data(), Data()])
     #expect((0..<3).map { parts.int8($0, 1) } == [-1, 0, 7])
-    #expect((0..<3).map { parts.text($0, 2) } == ["a", "", ""])
     let empty = try await connection.rows("SELECT count(*) FROM unnest($1)", [.bytesArray], [.bytesArray([])])
     #expect(empty.int8(0, 0) == 0)
     let null = try await connection.rows("SELECT $1, ''::bytea", [.bytes], [.null])

@@ -45,7 +45,7 @@ private func measurePuts(
           try hand.put([(values.names[values.slot(index)], Values.bytes(index))], journal: 1)
         }
       },
-      Variant(subject: "coffer.postgresql", limit: Limit(subject: "libpq", maximumRatio: 1.25)) { first, count in
+      Variant(subject: "coffer.postgresql", limit: Limit(subject: "libpq", maximumRatio: 1.15)) { first, count in
         try await each(first, count) { try await put(engine, values, origin, $0) }
       },
     ])
@@ -95,7 +95,7 @@ private func measureReads(
           precondition(size == 256)
         }
       },
-      Variant(subject: "coffer.postgresql", limit: Limit(subject: "PQexecPrepared", maximumRatio: 1.4)) {
+      Variant(subject: "coffer.postgresql", limit: Limit(subject: "PQexecPrepared", maximumRatio: 1.3)) {
         first, count in
         try await each(first, count) { index in
           let entry = try await engine.entry(values.keys[values.slot(index)])

@@ -13,13 +13,12 @@ final class HeadWatch: Sendable {
 
   /// Starts watching a store, which this does not retain while it waits.
   func start(weakly store: PostgreSQLStore) {
-    let watched = Weak(store)
     task.withLock { task in
-      task = Task { [bell] in
+      task = Task { [bell, weak store] in
         var pause = Self.shortest
         while !Task.isCancelled {
           let isRung = await bell.wait(atMost: pause)
-          guard !Task.isCancelled, let store = watched.object else { return }
+          guard !Task.isCancelled, let store else { return }
           let isNews = (try? await store.lookAtHead()) ?? false
           pause = isNews || isRung ? Self.shortest : min(pause * 3 / 2, Self.longest)
         }
@@ -30,15 +29,6 @@ final class HeadWatch: Sendable {
   func stop() { task.withLock { $0 }?.cancel() }
 
   deinit { stop() }
-}
-
-/// A weak reference that tasks can pass on.
-private final class Weak<Object: AnyObject & Sendable>: Sendable {
-  private let reference: Locked<Box>
-  private struct Box { weak var object: Object? }
-
-  init(_ object: Object) { reference = Locked(Box(object: object)) }
-  var object: Object? { reference.withLock { $0.object } }
 }
 
 /// Wakes one waiting task. A ring without a waiting task ends the next wait at once.

@@ -31,23 +31,20 @@ final class CommitQueue: Sendable {
   private static let groupBytes = 8 << 20
 
   private let state = Locked(State())
-  private let process: @Sendable ([CommitRequest]) async -> [Result<StoreCommit, any Error>]
 
-  /// - Parameter process: commits a group and returns the commit of each batch.
-  init(process: @escaping @Sendable ([CommitRequest]) async -> [Result<StoreCommit, any Error>]) {
-    self.process = process
-  }
+  /// Commits a group and returns the commit of each batch.
+  typealias Process = @Sendable ([CommitRequest]) async -> [Result<StoreCommit, any Error>]
 
-  /// Commits a request with the next group.
+  /// Commits a request with the next group, by `process`.
   /// - Throws: `CancellationError` if the task was cancelled before the group began; any error of the commit.
-  func commit(_ request: CommitRequest) async throws -> StoreCommit {
+  func commit(_ request: CommitRequest, by process: @escaping Process) async throws -> StoreCommit {
     let id = state.withLock { state in
       state.lastID += 1
       return state.lastID
     }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        submit(Waiting(id: id, request: request, continuation: continuation))
+        submit(Waiting(id: id, request: request, continuation: continuation), process)
       }
     } onCancel: {
       // A request that is part of a group cannot be taken back.
@@ -59,7 +56,7 @@ final class CommitQueue: Sendable {
     }
   }
 
-  private func submit(_ waiting: Waiting) {
+  private func submit(_ waiting: Waiting, _ process: @escaping Process) {
     let isCancelled = Task.isCancelled
     let (refusal, mustStart) = state.withLock { state -> ((any Error)?, Bool) in
       if let refusal = state.refusal { return (refusal, false) }
@@ -72,17 +69,17 @@ final class CommitQueue: Sendable {
       return (nil, !state.isBusy)
     }
     if let refusal { return waiting.continuation.resume(throwing: refusal) }
-    if mustStart { Task { await run() } }
+    // On the caller's thread until it waits: a single writer is not handed to another one.
+    if mustStart { Task.immediate { await run(process) } }
   }
 
-  private func run() async {
+  private func run(_ process: Process) async {
     while let group = takeGroup() {
-      let count = group.count
       let results = await process(group.map(\.request))
       for (waiting, result) in zip(group, results) { waiting.continuation.resume(with: result) }
       // Those that were answered submit their next batches first: these then form one group, with one sync, instead of
-      // two.
-      if count > 1 { await Task.yield() }
+      // two. The caller on whose thread this runs commits for no others.
+      if group.count > 1 || state.withLock({ !$0.waiting.isEmpty }) { await Task.yield() }
     }
   }
 

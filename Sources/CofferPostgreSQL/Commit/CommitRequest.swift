@@ -12,6 +12,8 @@ struct CommitRequest: Sendable {
   let changed: StoreSelection
   /// The encoded selection, as the journal keeps it.
   let encodedChange: Data
+  /// The checksum of the journal row.
+  let journalChecksum: Int64
   /// The date of acceptance, in whole milliseconds.
   let date: Date
   /// Whether the batch removes expired values, so that its `require` operations find them.
@@ -40,6 +42,9 @@ struct CommitRequest: Sendable {
     changed = batch.selection
     encodedChange = Data(changed.encoded())
     self.date = date.inMilliseconds
+    journalChecksum = RowChecksum.journal(
+      store: store, transaction: transaction.data, origin: origin.handle.data,
+      committedAt: self.date.unixMilliseconds, changed: encodedChange)
     self.isSweep = isSweep
     size = batch.operations.reduce(0) { size, operation in
       switch operation {
@@ -49,9 +54,12 @@ struct CommitRequest: Sendable {
     }
   }
 
-  /// The key of the only operation, if that stores a value.
-  var onlyKey: StoreKey? {
-    if operations.count == 1, case .put(let key, _, _) = operations[0] { key } else { nil }
+  /// The put of a value, with its checksum, if the batch consists of that and of preconditions before it.
+  var onlyPut: (key: StoreKey, value: Data, attributes: ValueAttributes, checksum: Int64)? {
+    guard let last = operations.indices.last, case .put(let key, let value, let attributes) = operations[last],
+      requiredRows.count == last
+    else { return nil }
+    return (key, value, attributes, checksums[last])
   }
 
   /// Whether there is anything to write.

@@ -46,7 +46,7 @@ enum CommitStatements {
   /// Reads the rows that preconditions name: `$2` whether they are records, `$3` their keys.
   static let required = ServerStatement(
     """
-    SELECT v.key, \(ReadStatements.columns), CASE WHEN v.attributes IS NOT NULL THEN v.value END
+    SELECT v.record, v.key, \(ReadStatements.columns), CASE WHEN v.attributes IS NOT NULL THEN v.value END
     FROM coffer.values v WHERE v.store = $1 AND v.record = $2 AND v.key = ANY($3)
     """, [.int8, .bool, .bytesArray])
 
@@ -60,13 +60,39 @@ enum CommitStatements {
   static let deleteForms = ServerStatement(
     """
     DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key = ANY($2)
-      AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = $3)
-    """, [.int8, .bytesArray, .bytes])
+      AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(KeptForms.record)')
+    """, [.int8, .bytesArray])
 
-  /// Writes rows. The revision of each is the head less its number from the end, in `back`.
+  /// Replaces what a row has by what is written.
   ///
   /// It fails with a missing value instead of replacing an envelope (attribute 4, after those with lower codes) with
   /// bytes that do not begin like one, in a store without a key ring.
+  private static let replacing = """
+    ON CONFLICT (store, record, key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
+      expires = excluded.expires, attributes = excluded.attributes, value = CASE
+        WHEN substr(excluded.value, 1, 5) <> '\\xff43454e56'
+          AND encode(v.attributes, 'hex') ~ '^(01.{6})?(02.{6})?(03.{20})?04'
+          AND NOT EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = 'encryption')
+        THEN NULL ELSE excluded.value END
+    """
+
+  /// Writes the only value of a commit and its entry in the journal, and removes the kept form `$7` of the value.
+  static let putAlone = ServerStatement(
+    """
+    WITH s AS (SELECT head, epoch FROM coffer.stores WHERE store = $1),
+    form AS (
+      DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key = $7
+        AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(KeptForms.record)')),
+    put AS (
+      INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
+      SELECT $1, false, $2, s.head, \(RowChecksum.bound("$3", to: "s.head")), $4, $5, $6 FROM s
+      \(replacing))
+    INSERT INTO coffer.journal (store, revision, epoch, transaction, origin, committed_at, changed, checksum)
+    SELECT $1, s.head, s.epoch, $8, $9, $10, $11,
+      \(RowChecksum.bound(RowChecksum.bound("$12", to: "s.head"), to: "s.epoch")) FROM s
+    """, [.int8, .bytes, .int8, .int8, .bytes, .bytes, .bytes, .bytes, .bytes, .int8, .bytes, .int8])
+
+  /// Writes rows. The revision of each is the head less its number from the end, in `back`.
   static let put = ServerStatement(
     """
     INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
@@ -75,12 +101,7 @@ enum CommitStatements {
     FROM coffer.stores s, unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])
       AS u (key, back, checksum, expires, attributes, value)
     WHERE s.store = $1
-    ON CONFLICT (store, record, key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
-      expires = excluded.expires, attributes = excluded.attributes, value = CASE
-        WHEN substr(excluded.value, 1, 5) <> '\\xff43454e56'
-          AND encode(v.attributes, 'hex') ~ '^(01.{6})?(02.{6})?(03.{20})?04'
-          AND NOT EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = 'encryption')
-        THEN NULL ELSE excluded.value END
+    \(replacing)
     """, [.int8, .bool, .bytesArray, .int8Array, .int8Array, .int8Array, .bytesArray, .bytesArray])
 
   static let journal = ServerStatement(
@@ -122,80 +143,79 @@ extension GroupChange {
 
   private func formDeletions(_ store: Int64) -> [ServerCall] {
     guard !outdatedForms.isEmpty else { return [] }
-    return [
-      ServerCall(
-        CommitStatements.deleteForms,
-        [.int8(store), .bytesArray(outdatedForms.sorted().map(\.data)), .bytes(KeptForms.record.key.data)])
-    ]
+    let keys = outdatedForms.sorted().map(\.data)
+    return [ServerCall(CommitStatements.deleteForms, [.int8(store), .bytesArray(keys)])]
   }
 
   private func puts(_ store: Int64) -> [ServerCall] {
     var calls: [ServerCall] = []
     for isRecord in [false, true] {
-      var columns = PutColumns()
+      var (chunk, size) = ([PutRow](), 0)
       // In the order of the keys: transactions that lock rows in one order do not block each other in a circle, and the
       // index is read in its order.
       for name in rows.keys.filter({ $0.isRecord == isRecord }).sorted(by: { $0.key < $1.key }) {
         guard case .put(let value, let attributes, let checksum, let number)? = rows[name] else { continue }
-        columns.append(name.key, value, attributes, checksum, back: requests.count - 1 - number)
-        if columns.size > Self.statementSize { calls.append(columns.take(store, isRecord)) }
+        let row = PutRow(
+          key: name.key.data, back: Int64(requests.count - 1 - number), checksum: checksum,
+          expires: attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds,
+          attributes: attributes.isEmpty ? nil : Data(attributes.encoded), value: value)
+        chunk.append(row)
+        size += row.key.count + (row.attributes?.count ?? 0) + value.count
+        guard size > Self.statementSize else { continue }
+        calls.append(put(chunk, store, isRecord))
+        (chunk, size) = ([], 0)
       }
-      if !columns.keys.isEmpty { calls.append(columns.take(store, isRecord)) }
+      if !chunk.isEmpty { calls.append(put(chunk, store, isRecord)) }
     }
     return calls
   }
 
+  private func put(_ rows: [PutRow], _ store: Int64, _ isRecord: Bool) -> ServerCall {
+    ServerCall(
+      CommitStatements.put,
+      [
+        .int8(store), .bool(isRecord), .bytesArray(rows.map(\.key)), .int8Array(rows.map(\.back)),
+        .int8Array(rows.map(\.checksum)), .int8Array(rows.map(\.expires)), .bytesArray(rows.map(\.attributes)),
+        .bytesArray(rows.map(\.value)),
+      ])
+  }
+
   private func journal(_ store: Int64) -> ServerCall {
-    let transactions = requests.map(\.transaction.data)
-    let origins = requests.map(\.origin.handle.data)
-    let dates = requests.map(\.date.unixMilliseconds)
-    let checksums = requests.indices.map { index in
-      RowChecksum.journal(
-        store: store, transaction: transactions[index], origin: origins[index], committedAt: dates[index],
-        changed: requests[index].encodedChange)
-    }
-    return ServerCall(
+    ServerCall(
       CommitStatements.journal,
       [
-        .int8(store), .int8Array(requests.indices.map { Int64(requests.count - 1 - $0) }), .bytesArray(transactions),
-        .bytesArray(origins), .int8Array(dates), .bytesArray(requests.map(\.encodedChange)), .int8Array(checksums),
+        .int8(store), .int8Array(requests.indices.map { Int64(requests.count - 1 - $0) }),
+        .bytesArray(requests.map(\.transaction.data)), .bytesArray(requests.map(\.origin.handle.data)),
+        .int8Array(requests.map(\.date.unixMilliseconds)), .bytesArray(requests.map(\.encodedChange)),
+        .int8Array(requests.map(\.journalChecksum)),
       ])
   }
 }
 
-/// The columns of the rows that one statement writes.
-private struct PutColumns {
-  var keys: [Data?] = []
-  var backs, checksums, expiries: [Int64?]
-  var attributes, values: [Data?]
-  var size = 0
-
-  init() { (backs, checksums, expiries, attributes, values) = ([], [], [], [], []) }
-
-  mutating func append(
-    _ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ checksum: Int64, back: Int
-  ) {
-    let name = key.data
-    keys.append(name)
-    backs.append(Int64(back))
-    checksums.append(checksum)
-    expiries.append(attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds)
-    let encoded = attributes.isEmpty ? nil : Data(attributes.encoded)
-    self.attributes.append(encoded)
-    values.append(value)
-    size += name.count + (encoded?.count ?? 0) + value.count
-  }
-
-  /// Returns the statement that writes the rows, and empties the columns.
-  mutating func take(_ store: Int64, _ isRecord: Bool) -> ServerCall {
-    defer { self = PutColumns() }
+extension CommitRequest {
+  /// The call that writes the batch and its entry in the journal, if it changes one value only, by a put.
+  func putAlone(_ store: Int64) -> ServerCall? {
+    guard let (key, value, attributes, checksum) = onlyPut else { return nil }
+    let expiry: ServerValue = attributes.expires.map { .int8($0.unixMilliseconds) } ?? .null
+    let encoded: ServerValue = attributes.isEmpty ? .null : .bytes(Data(attributes.encoded))
+    let form = keepsForms ? nil : KeptForms.outdated(by: operations).first
     return ServerCall(
-      CommitStatements.put,
+      CommitStatements.putAlone,
       [
-        .int8(store), .bool(isRecord), .bytesArray(keys), .int8Array(backs), .int8Array(checksums),
-        .int8Array(expiries), .bytesArray(attributes), .bytesArray(values),
+        .int8(store), .bytes(key.data), .int8(checksum), expiry, encoded, .bytes(value),
+        ServerValue(encoded: form?.data), .bytes(transaction.data), .bytes(origin.handle.data),
+        .int8(date.unixMilliseconds), .bytes(encodedChange), .int8(journalChecksum),
       ])
   }
+}
+
+/// A row that is written with others.
+private struct PutRow {
+  let key: Data
+  let back, checksum: Int64
+  let expires: Int64?
+  let attributes: Data?
+  let value: Data
 }
 
 extension StoreKey {

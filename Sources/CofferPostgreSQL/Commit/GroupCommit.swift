@@ -43,31 +43,24 @@ struct GroupCommit {
 
   private var begin: [ServerCall] {
     [ServerCall(CommitStatements.begin)]
-      + (lockTimeout.map { [ServerCall(CommitStatements.lockTimeout, [.text("\(Int64($0 / .milliseconds(1)))ms")])] }
-        ?? [])
+      + (lockTimeout.map { [ServerCall(CommitStatements.lockTimeout, [.milliseconds($0)])] } ?? [])
   }
 
   /// Commits a group on a connection that nothing else uses meanwhile.
   func run(_ group: [CommitRequest], on connection: WritingConnection) async -> Outcome {
-    var change = GroupChange()
-    /// For each request the number of its commit in the transaction.
-    var results: [Result<Int, any Error>] = []
     var calls = begin
+    var state: LockedState?
     if group.contains(where: { !$0.requiredRows.isEmpty }) {
       switch await lock(group, on: connection) {
       case .failure(let failure): return await recover(connection, failure, group)
-      case .success(let state): results = admit(group, state, into: &change)
+      case .success(let locked): state = locked
       }
       calls = []
-    } else {
-      for request in group {
-        change.add(request)
-        results.append(.success(change.requests.count))
-      }
     }
     let attempt = connection.attempt.withLock { $0 + 1 }
-    calls.append(advance(connection, attempt, by: change.requests.count))
-    if !change.requests.isEmpty { calls += change.calls(store: store) }
+    let (results, count, writes) = admit(group, state)
+    calls.append(advance(connection, attempt, by: count))
+    calls += writes
     calls.append(ServerCall(CommitStatements.commit))
     do {
       let answer = try await connection.server.exchange(calls, within: deadline, commits: true)
@@ -75,11 +68,10 @@ struct GroupCommit {
         return .answered(group.map { _ in .failure(StorageError.storeIsGone(location)) })
       }
       connection.attempt.withLock { $0 = attempt }
-      return .answered(Self.revisions(results, head: head.int8(0, 0), of: change.requests.count))
+      return .answered(Self.revisions(results, head: head.int8(0, 0), of: count))
     } catch .lost(let loss) where loss.mayHaveRun {
       return .unknown(
-        UnknownAttempt(
-          writer: connection.writer, attempt: attempt, results: results, count: change.requests.count))
+        UnknownAttempt(writer: connection.writer, attempt: attempt, results: results, count: count))
     } catch {
       return await recover(connection, error, group)
     }
@@ -128,10 +120,9 @@ struct GroupCommit {
       }
       var rows: [RowName: StoredRow] = [:]
       for (call, found) in zip(calls, answer.rows) where call.statement == CommitStatements.required {
-        guard case .bool(let isRecord) = call.values[1] else { continue }
         for index in 0..<found.count {
-          guard let key = StoreKey(data: found.data(index, 0)) else { continue }
-          rows[RowName(isRecord: isRecord, key: key)] = StoredRow(found, index, from: 1)
+          guard let key = StoreKey(data: found.data(index, 1)) else { continue }
+          rows[RowName(isRecord: found.bool(index, 0), key: key)] = StoredRow(found, index, from: 2)
         }
       }
       let newest = head.int8(0, 0)
@@ -143,26 +134,41 @@ struct GroupCommit {
     }
   }
 
-  /// Checks the preconditions of each request against the state before it, and adds those that hold.
+  /// Checks the preconditions of each request against the state before it.
+  /// - Parameter state: the state before the group; `nil` without preconditions.
+  /// - Returns: for each request the number of its commit in the transaction; the number of commits; the calls that
+  ///   write those whose preconditions hold.
   private func admit(
-    _ group: [CommitRequest], _ state: LockedState, into change: inout GroupChange
-  ) -> [Result<Int, any Error>] {
-    group.map { request in
-      for operation in request.operations {
-        let (name, revision): (RowName, StoreRevision?)
-        switch operation {
-        case .require(let key, let wanted): (name, revision) = (RowName(isRecord: false, key: key), wanted)
-        case .requireRecord(let wantedName, let wanted):
-          (name, revision) = (RowName(isRecord: true, key: wantedName.key), wanted)
-        default: continue
-        }
-        guard present(name, state, change, request) == revision else {
-          return .failure(StorageError.preconditionFailed(name.key, location: location))
-        }
-      }
+    _ group: [CommitRequest], _ state: LockedState?
+  ) -> (results: [Result<Int, any Error>], count: Int, writes: [ServerCall]) {
+    var change = GroupChange()
+    if group.count == 1, let put = group[0].putAlone(store) {
+      if let failure = state.flatMap({ unmet(group[0], $0, change) }) { return ([.failure(failure)], 0, []) }
+      return ([.success(1)], 1, [put])
+    }
+    let results = group.map { request -> Result<Int, any Error> in
+      if let failure = state.flatMap({ unmet(request, $0, change) }) { return .failure(failure) }
       change.add(request)
       return .success(change.requests.count)
     }
+    return (results, change.requests.count, change.requests.isEmpty ? [] : change.calls(store: store))
+  }
+
+  /// Returns the error of the first precondition that does not hold.
+  private func unmet(_ request: CommitRequest, _ state: LockedState, _ change: GroupChange) -> StorageError? {
+    for operation in request.operations {
+      let (name, revision): (RowName, StoreRevision?)
+      switch operation {
+      case .require(let key, let wanted): (name, revision) = (RowName(isRecord: false, key: key), wanted)
+      case .requireRecord(let wantedName, let wanted):
+        (name, revision) = (RowName(isRecord: true, key: wantedName.key), wanted)
+      default: continue
+      }
+      guard present(name, state, change, request) == revision else {
+        return StorageError.preconditionFailed(name.key, location: location)
+      }
+    }
+    return nil
   }
 
   /// The revision of a row for a request of the group; `nil` if it is absent.
@@ -202,7 +208,7 @@ struct GroupCommit {
         return .notSent(failure)
       case ServerFailure.serializationFailure, ServerFailure.deadlock: return .again
       case ServerFailure.missingValue:
-        return .answered(group.map { .failure(StorageError.ringIsLost(location: location, key: $0.onlyKey)) })
+        return .answered(group.map { .failure(StorageError.ringIsLost(location: location, key: $0.onlyPut?.key)) })
       case _ where server.isLockTimeout:
         connection.server.abandon()
         return .notSent(failure)

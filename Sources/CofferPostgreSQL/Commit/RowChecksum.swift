@@ -13,11 +13,10 @@ enum RowChecksum {
 
   /// Returns the CRC-32 of what a client knows of a journal row.
   static func journal(
-    store: Int64, transaction: some ContiguousBytes, origin: some ContiguousBytes, committedAt: Int64,
-    changed: some ContiguousBytes
+    store: Int64, transaction: Data, origin: Data, committedAt: Int64, changed: Data
   ) -> Int64 {
     var sum = crc(0, store.littleEndian)
-    for bytes in [transaction, origin, changed] as [any ContiguousBytes] {
+    for bytes in [transaction, origin, changed] {
       sum = bytes.withUnsafeBytes { crc(crc(sum, UInt32($0.count).littleEndian), $0) }
     }
     return Int64(crc(sum, committedAt.littleEndian))

@@ -14,7 +14,8 @@ final class ConnectionTarget: Sendable {
   let hosts: [ServerHost]
   /// The time for one host, from the lookup of its name until the session is set up.
   let connectTimeout: Duration
-  let settings: SessionSettings
+  /// The time within which the server must answer.
+  let answerTimeout: Duration
   /// The protection of connections; `nil` for the one that depends on the host.
   let tls: PostgreSQLConfiguration.TLS?
   /// The file with the trusted authorities.
@@ -23,7 +24,8 @@ final class ConnectionTarget: Sendable {
   private let authentication: Set<AuthenticationMethod>?
   private let options: ConnectionParameters
   private let password: PasswordCache?
-  private let passwordFile: String?
+  /// A file of passwords that is not used, since others may read it.
+  let exposedPasswordFile: String?
   /// The host that was a primary last, which is tried first.
   private let preferred = Locked<Int?>(nil)
 
@@ -67,9 +69,9 @@ final class ConnectionTarget: Sendable {
     let seconds = options["connect_timeout"].flatMap { Int($0) }.flatMap { $0 > 0 ? min($0, 3_600) : nil }
     connectTimeout = seconds.map { .seconds($0) } ?? configuration.connectTimeout
     authentication = try AuthenticationMethod.list(options[AuthenticationMethod.keyword])
-    settings = SessionSettings(configuration)
+    answerTimeout = configuration.answerTimeout
     let file = PasswordFile(options["passfile"])
-    passwordFile = file?.exposedMode.map { _ in file?.path ?? "" }
+    exposedPasswordFile = file?.exposedMode.map { _ in file?.path ?? "" }
     password = configuration.password.map(PasswordCache.init)
     let base = Self.location(shown, hosts, database: options["dbname"] ?? options["user"])
     let others = shown.pairs.filter { !Self.inAuthority.contains(LocationText.Keyword($0.keyword)) }
@@ -78,7 +80,7 @@ final class ConnectionTarget: Sendable {
     // A handle that only reads must not share one that writes.
     let access = configuration.access == .readOnly ? "r" : ""
     database = base + "?" + others.joined(separator: "&") + "#\(configuration.instance)\(access)"
-    self.options = Self.parameters(options, hidesPasswordFile: passwordFile != nil)
+    self.options = Self.parameters(options, hidesPasswordFile: exposedPasswordFile != nil)
   }
 
   /// Refuses what a location must not decide.
@@ -164,9 +166,6 @@ final class ConnectionTarget: Sendable {
   /// Reads the password again after the server has refused it, in case it was changed. Returns `nil` for the same one.
   func readChangedPassword(after old: SecretText?) async -> SecretText? { await password?.readChanged(after: old) }
 
-  /// A file of passwords that is not used, since others may read it.
-  var exposedPasswordFile: String? { passwordFile }
-
   /// The hosts in the order in which they are tried.
   var order: [Int] {
     let first = preferred.withLock { $0 } ?? 0
@@ -188,21 +187,22 @@ private final class PasswordCache: Sendable {
 
   func read() async throws -> SecretText {
     if let password = known.withLock({ $0 }) { return password }
+    return try await readAgain()
+  }
+
+  func readChanged(after old: SecretText?) async -> SecretText? {
+    // A source that can be read once only fails here: then the server's answer is what is reported.
+    guard let password = try? await readAgain(), password != old else { return nil }
+    return password
+  }
+
+  private func readAgain() async throws -> SecretText {
     let source = source
     let bytes = try await runBlocking { try source.read() }
     guard let password = SecretText(bytes) else {
       throw StorageError(
         .permissionDenied, "The password from \(source) contains a NUL byte.", advice: "Check the source.")
     }
-    known.withLock { $0 = password }
-    return password
-  }
-
-  func readChanged(after old: SecretText?) async -> SecretText? {
-    let source = source
-    // A source that can be read once only fails here: then the server's answer is what is reported.
-    guard let bytes = try? await runBlocking({ try source.read() }), let password = SecretText(bytes), password != old
-    else { return nil }
     known.withLock { $0 = password }
     return password
   }

@@ -3,13 +3,14 @@ import CofferLocks
 
 /// An open connection as libpq sees it.
 ///
-/// It receives on the thread of its loop only, which also closes it. It sends there, or on the thread of a caller.
+/// It sends and receives on the thread of its loop, which alone closes it, or on the thread of a caller.
 // Sendable: what is not constant is used with `lock` only.
 final class ConnectionChannel: @unchecked Sendable, LoopSource {
   let status = ConnectionStatus()
   let serverVersion: Int
   let announcedProcess: Int32
   private let handle: OpaquePointer
+  let loop: ConnectionLoop
   private unowned let thread: LoopThread
   private let lock = Locked(())
   /// What is called when the lock is free again: it may use the connection.
@@ -26,15 +27,19 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private var lastName = 0
   /// The failure with which the server has announced the end of the session.
   private var farewell: String?
+  /// How many exchanges are not awaited by their callers' threads, since an answer has not come soon.
+  private var (unawaited, lastUnawaited) = (0, 0)
 
   /// Exchanges above this size leave libpq with large buffers, which it never reduces.
   private static let largeExchange = 12 << 20
   /// Callers send exchanges up to this size themselves. Copying larger ones would take their thread's time.
   private static let smallExchange = 64 << 10
+  /// The milliseconds for which a caller's thread awaits an answer: about as long as a commit takes.
+  private static let soon: Int32 = 1
 
   /// Takes over a connection that is established, and puts it into pipeline mode. Called on the thread of the loop.
   init?(_ handle: OpaquePointer, on thread: LoopThread) {
-    (self.handle, self.thread) = (handle, thread)
+    (self.handle, self.loop, self.thread) = (handle, thread.loop, thread)
     serverVersion = Int(PQserverVersion(handle))
     announcedProcess = PQbackendPID(handle)
     guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
@@ -72,6 +77,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   /// Notes that an exchange has ended: with a loss, or with its outcomes.
   private func end(_ exchange: PendingExchange, _ loss: ConnectionLoss? = nil) {
     status.finish()
+    loop.endExchange()
     if let loss { exchange.fail(loss) }
     reports.append { exchange.complete() }
   }
@@ -90,21 +96,44 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     }
   }
 
-  /// Sends an exchange on the caller's thread.
+  /// Sends an exchange on the caller's thread. If nothing else is under way, that also receives the answer, unless it
+  /// takes long: this saves the wake-up of another thread.
   /// - Returns: `false` if it was not sent, since others use the connection or wait for it.
-  func sendNow(_ exchange: PendingExchange, on loop: ConnectionLoop) -> Bool {
-    let isSent = lock.withLockIfAvailable { _ -> Bool in
+  func sendNow(_ exchange: PendingExchange) -> Bool {
+    let sent = lock.withLockIfAvailable { _ -> (isSent: Bool, awaited: Int32?) in
       guard isOpen, !mustFlush, waiting.isEmpty, exchange.isValid, exchange.size <= Self.smallExchange
-      else { return false }
+      else { return (false, nil) }
       // The loop has this connection as a source, so that its thread lives.
       if thread.noteDeadline(exchange.deadline) { loop.wake() }
       if let obstacle = transmit(exchange) {
-        mustFlush = true  // Nothing more is sent.
-        loop.perform { [self] _ in lose(.closedByPeer, obstacle) }
+        giveUp(.closedByPeer, obstacle)
+      } else if !mustFlush, isAwaited() {
+        return (true, PQsocket(handle))
       }
-      return true
+      return (true, nil)
     }
-    return isSent ?? false
+    if let socket = sent?.awaited { receive(soonFrom: socket) }
+    return sent?.isSent ?? false
+  }
+
+  /// Whether the caller's thread awaits the answer to what it has sent; the loop then does not.
+  private func isAwaited() -> Bool {
+    unawaited -= 1
+    guard unawaited < 0, loop.mayAwait else { return false }
+    return thread.watch(PQsocket(handle), for: id, writable: false, readable: false, isNew: false)
+  }
+
+  private func receive(soonFrom socket: Int32) {
+    let isSoon = coffer_pq_await(socket, Self.soon) != 0
+    locked {
+      // A server that is slow once is mostly slow.
+      lastUnawaited = isSoon ? 0 : min(2 * lastUnawaited + 1, 63)
+      unawaited = lastUnawaited
+      guard isOpen else { return }
+      receive()
+      guard isOpen, !thread.watch(PQsocket(handle), for: id, writable: mustFlush, isNew: false) else { return }
+      giveUp(.closedByPeer, Self.notWatched)
+    }
   }
 
   private func sendWaiting() {
@@ -147,15 +176,15 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     return true
   }
 
-  private func transmit(_ call: EncodedCall, of exchange: PendingExchange) -> Bool {
+  private func transmit(_ call: ServerCall, of exchange: PendingExchange) -> Bool {
     let prepared = statements[call.statement]
     expectations.append(.outcome(exchange, prepared))
-    if let prepared {
-      return PQsendQueryPrepared(handle, prepared.name, call.count, call.values, call.sizes, call.formats, 1) == 1
+    let (count, formats) = (Int32(call.values.count), [Int32](repeating: 1, count: call.values.count))
+    return call.withParameters { values, sizes in
+      if let prepared { return PQsendQueryPrepared(handle, prepared.name, count, values, sizes, formats, 1) == 1 }
+      let types = call.statement.types.map { Oid($0.rawValue) }
+      return PQsendQueryParams(handle, call.statement.text, count, types, values, sizes, formats, 1) == 1
     }
-    let types = call.statement.types.map { Oid($0.rawValue) }
-    return PQsendQueryParams(
-      handle, call.statement.text, call.count, types, call.values, call.sizes, call.formats, 1) == 1
   }
 
   /// Returns the reason why the connection cannot be used any more; `nil` for none.
@@ -318,18 +347,18 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
 
   /// Ends the connection; what is under way is lost. Nothing is cancelled: the cancellation of a commit that waits for
   /// standbys would end it with success.
-  ///
-  /// As ``close()``, it is called on the thread of the loop.
   func lose(_ cause: ConnectionLoss.Cause, _ reason: String) { locked { giveUp(cause, reason) } }
 
   private func giveUp(_ cause: ConnectionLoss.Cause, _ reason: String) {
     guard isOpen else { return }
     isOpen = false
     coffer_pq_cut(PQsocket(handle))
-    end(ConnectionLoss(cause, reason, mayHaveRun: false, sqlState: farewell))
+    let loss = ConnectionLoss(cause, reason, mayHaveRun: false, sqlState: farewell)
+    status.refuse(loss)
+    loop.perform { [self] _ in locked { end(loss) } }
   }
 
-  /// Ends the session and the connection.
+  /// Ends the session and the connection, on the thread of the loop.
   func close() {
     locked {
       guard isOpen else { return }

@@ -11,10 +11,7 @@ final class ConnectionLoop: Sendable {
   static let shared = ConnectionLoop()
 
   /// What callers hand over to the thread.
-  enum Work: Sendable {
-    case exchange(PendingExchange, ConnectionChannel)
-    case closure(@Sendable (LoopThread) -> Void)
-  }
+  typealias Work = @Sendable (LoopThread) -> Void
 
   private struct State {
     var inbox: [Work] = []
@@ -24,11 +21,22 @@ final class ConnectionLoop: Sendable {
   }
 
   private let state = Locked(State())
+  /// The number of exchanges under way on all connections.
+  private let underWay = Locked(0)
+  /// Whether there is a thread for other tasks while one awaits an answer.
+  private static let hasThreads = sysconf(Int32(_SC_NPROCESSORS_ONLN)) > 1
 
-  /// Hands work over to the thread, which is started if there is none.
+  func beginExchange() { underWay.withLock { $0 += 1 } }
+  func endExchange() { underWay.withLock { $0 -= 1 } }
+
+  /// Whether a caller's thread may await the answer to its exchange: nothing else is under way, so that one thread at
+  /// most does.
+  var mayAwait: Bool { Self.hasThreads && underWay.withLock { $0 } == 1 }
+
+  /// Runs work on the thread, which is started if there is none.
   /// - Returns: `false` if the system has no thread or no descriptor left; the work is dropped.
   @discardableResult
-  func hand(over work: Work) -> Bool {
+  func perform(_ work: @escaping Work) -> Bool {
     state.withLock { state in
       if let sign = state.sign {
         state.inbox.append(work)
@@ -52,10 +60,6 @@ final class ConnectionLoop: Sendable {
       state.isWaiting = false
     }
   }
-
-  /// Runs `body` on the thread; see ``hand(over:)``.
-  @discardableResult
-  func perform(_ body: @escaping @Sendable (LoopThread) -> Void) -> Bool { hand(over: .closure(body)) }
 
   /// Exchanges the work that has arrived for an empty array. Without any, the thread is noted as waiting.
   fileprivate func take(into work: inout [Work]) {
@@ -96,7 +100,7 @@ protocol LoopSource: AnyObject {
 // Sendable: it is used on its own thread only, apart from constants, ``noteDeadline(_:)`` and ``watch``, which other
 // threads call for a source that it has.
 final class LoopThread: @unchecked Sendable {
-  private let loop: ConnectionLoop
+  let loop: ConnectionLoop
   private let poll: Int32
   fileprivate let sign: Int32
   private var sources: [UInt64: any LoopSource] = [:]
@@ -179,7 +183,7 @@ final class LoopThread: @unchecked Sendable {
     var ready = [Int32](repeating: 0, count: 32)
     while true {
       loop.take(into: &work)
-      for each in work { perform(each) }
+      for each in work { each(self) }
       let mayWait = work.isEmpty
       if mayWait, sources.isEmpty, loop.end(self) { return }
       let count = coffer_pq_wait(poll, &ids, &ready, Int32(ids.count), mayWait ? timeout() : 0)
@@ -188,13 +192,6 @@ final class LoopThread: @unchecked Sendable {
         if ids[index] == 0 { coffer_pq_lower(sign) } else { sources[ids[index]]?.proceed(ready[index]) }
       }
       expire()
-    }
-  }
-
-  private func perform(_ work: ConnectionLoop.Work) {
-    switch work {
-    case .exchange(let exchange, let channel): channel.send(exchange)
-    case .closure(let body): body(self)
     }
   }
 

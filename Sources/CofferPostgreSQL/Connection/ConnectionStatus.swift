@@ -6,9 +6,8 @@ final class ConnectionStatus: Sendable {
   typealias LossHandler = @Sendable (ConnectionLoss) -> Void
 
   private struct State {
+    /// Why no further exchange is accepted; those under way may still end.
     var loss: ConnectionLoss?
-    /// Why no further exchange is accepted, although the connection has not ended yet.
-    var refusal: ConnectionLoss?
     var pending = 0
     var notified: NotificationHandler?
     var lost: LossHandler?
@@ -17,7 +16,7 @@ final class ConnectionStatus: Sendable {
 
   private let state = Locked(State())
 
-  var isUsable: Bool { state.withLock { $0.loss == nil && $0.refusal == nil } }
+  var isUsable: Bool { state.withLock { $0.loss == nil } }
   var loss: ConnectionLoss? { state.withLock { $0.loss } }
   /// The number of exchanges under way.
   var pending: Int { state.withLock { $0.pending } }
@@ -26,14 +25,14 @@ final class ConnectionStatus: Sendable {
   /// Counts an exchange, unless the connection is lost or accepts none.
   func begin() -> ConnectionLoss? {
     state.withLock { state in
-      if let loss = state.loss ?? state.refusal { return loss }
+      if let loss = state.loss { return loss }
       state.pending += 1
       return nil
     }
   }
 
   /// Lets the connection accept no further exchanges: it is about to be closed.
-  func refuse(_ loss: ConnectionLoss) { state.withLock { $0.refusal = loss } }
+  func refuse(_ loss: ConnectionLoss) { state.withLock { $0.loss = loss } }
 
   func finish() { state.withLock { $0.pending -= 1 } }
 
@@ -53,10 +52,9 @@ final class ConnectionStatus: Sendable {
 
   func notify(_ channel: String, _ payload: String) { state.withLock { $0.notified }?(channel, payload) }
 
-  /// Notes the end of the connection, if it has not ended yet. Returns the handler to call.
+  /// Notes the end of the connection. Returns the handler to call.
   func lose(_ loss: ConnectionLoss) -> LossHandler? {
     state.withLock { state in
-      guard state.loss == nil else { return nil }
       state.loss = loss
       defer { (state.lost, state.notified) = (nil, nil) }
       return state.lost

@@ -3,7 +3,7 @@ import CofferCPostgreSQL
 /// Calls that are sent together, with the outcomes that have arrived.
 // Sendable: `result` and `loss` are used with the lock of the connection, and not after it; the rest is constant.
 final class PendingExchange: @unchecked Sendable {
-  let calls: [EncodedCall]
+  let calls: [ServerCall]
   let deadline: ContinuousClock.Instant
   private let completion: @Sendable (Result<ExchangeResult, ConnectionLoss>) -> Void
   private var result = ExchangeResult()
@@ -14,8 +14,7 @@ final class PendingExchange: @unchecked Sendable {
     _ calls: [ServerCall], deadline: ContinuousClock.Instant,
     completion: @escaping @Sendable (Result<ExchangeResult, ConnectionLoss>) -> Void
   ) {
-    self.calls = calls.map(EncodedCall.init)
-    (self.deadline, self.completion) = (deadline, completion)
+    (self.calls, self.deadline, self.completion) = (calls, deadline, completion)
   }
 
   /// The size of all parameters in bytes.

@@ -82,7 +82,8 @@ struct HostOpening {
       // Exchanges of their own: a pooler may pass each to another server process, and the last may be forbidden.
       let answers = await run(
         [
-          ServerCall(SessionSetup.searchPath), SessionSetup.call(target.settings), ServerCall(SessionSetup.process),
+          ServerCall(SessionSetup.searchPath), SessionSetup.call(target.answerTimeout),
+          ServerCall(SessionSetup.process),
           ServerCall(SessionSetup.system),
         ], on: channel, within: within)
       let (path, setup, process, system) = (answers[0], answers[1], answers[2], answers[3])
@@ -97,7 +98,7 @@ struct HostOpening {
       let instance = ServerInstance(
         host: host.name, port: host.port, started: row.int8(0, 3), recovered: row.int8(0, 4),
         system: try? rows(system).int8(0, 0), timeline: try? rows(system).text(0, 1))
-      return ServerConnection(channel, on: loop, instance: instance, isReadOnly: !source.isEmpty)
+      return ServerConnection(channel, instance: instance, isReadOnly: !source.isEmpty)
     } catch {
       loop.perform { _ in channel.close() }
       throw error
@@ -111,7 +112,7 @@ struct HostOpening {
     let results = Locked<[Result<ExchangeResult, ConnectionLoss>]>([])
     return await withCheckedContinuation { continuation in
       for call in calls {
-        channel.submit([call], within: within, on: loop) { result in
+        channel.submit([call], within: within) { result in
           let all = results.withLock { results -> [Result<ExchangeResult, ConnectionLoss>]? in
             results.append(result)
             return results.count == calls.count ? results : nil
@@ -162,20 +163,14 @@ private enum SessionSetup {
       pg_catalog.set_config('synchronous_commit',
         CASE pg_catalog.current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END,
         false),
-      pg_catalog.set_config('lock_timeout', coalesce($1, pg_catalog.current_setting('lock_timeout')), false),
-      pg_catalog.set_config('statement_timeout', coalesce($2, pg_catalog.current_setting('statement_timeout')), false),
-      pg_catalog.set_config('idle_in_transaction_session_timeout',
-        coalesce($3, pg_catalog.current_setting('idle_in_transaction_session_timeout')), false)
-    """, [.text, .text, .text], isPrepared: false)
+      pg_catalog.set_config('lock_timeout', $1, false),
+      pg_catalog.set_config('idle_in_transaction_session_timeout', $2, false)
+    """, [.text, .text], isPrepared: false)
 
-  static func call(_ settings: SessionSettings) -> ServerCall {
-    func value(_ duration: Duration?) -> ServerValue {
-      guard let duration else { return .null }
-      return .text("\(Int64(max(0, (duration / .milliseconds(1)).rounded(.up))))ms")
-    }
-    return ServerCall(
-      statement,
-      [value(settings.lockTimeout), value(settings.statementTimeout), value(settings.idleInTransactionTimeout)])
+  /// Sets a session up whose server must answer within `answerTimeout`: it says that a lock is held before this process
+  /// would give the connection up, and ends the transactions of processes that were stopped.
+  static func call(_ answerTimeout: Duration) -> ServerCall {
+    ServerCall(statement, [.milliseconds(answerTimeout * 9 / 10), .milliseconds(answerTimeout + .seconds(5))])
   }
 
   static let process = ServerStatement(

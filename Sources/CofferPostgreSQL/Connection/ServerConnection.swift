@@ -13,11 +13,10 @@ final class ServerConnection: Sendable {
   /// Whether transactions only read unless they ask for more, by a setting of the role or the database.
   let isReadOnly: Bool
   private let channel: ConnectionChannel
-  private let loop: ConnectionLoop
   private let status: ConnectionStatus
 
-  init(_ channel: ConnectionChannel, on loop: ConnectionLoop, instance: ServerInstance, isReadOnly: Bool) {
-    (self.channel, self.loop, self.instance, self.isReadOnly) = (channel, loop, instance, isReadOnly)
+  init(_ channel: ConnectionChannel, instance: ServerInstance, isReadOnly: Bool) {
+    (self.channel, self.instance, self.isReadOnly) = (channel, instance, isReadOnly)
     status = channel.status
     serverVersion = channel.serverVersion
     processID = channel.announcedProcess
@@ -25,7 +24,7 @@ final class ServerConnection: Sendable {
 
   deinit {
     // Otherwise the loop would keep the connection open for ever.
-    loop.perform { [channel] _ in channel.close() }
+    channel.loop.perform { [channel] _ in channel.close() }
   }
 
   var isUsable: Bool { status.isUsable }
@@ -44,7 +43,7 @@ final class ServerConnection: Sendable {
   /// - Throws: `ConnectionLoss` when the connection is lost.
   func run(_ calls: [ServerCall], within: Duration) async throws(ConnectionLoss) -> ExchangeResult {
     let result = await withCheckedContinuation { continuation in
-      channel.submit(calls, within: within, on: loop, mayOvertake: true) { continuation.resume(returning: $0) }
+      channel.submit(calls, within: within, mayOvertake: true) { continuation.resume(returning: $0) }
     }
     #if COFFER_TSAN
       channel.synchronize()
@@ -53,15 +52,12 @@ final class ServerConnection: Sendable {
   }
 
   /// Closes the connection at once. What is under way is lost, and may still be executed by the server.
-  func abandon() {
-    status.refuse(ConnectionLoss(.abandoned, "The connection was abandoned.", mayHaveRun: false))
-    loop.perform { [channel] _ in channel.lose(.abandoned, "The connection was abandoned.") }
-  }
+  func abandon() { channel.lose(.abandoned, "The connection was abandoned.") }
 
   /// Ends the session and closes the connection.
   func close() async {
     await withCheckedContinuation { continuation in
-      let isHandedOver = loop.perform { [channel] _ in
+      let isHandedOver = channel.loop.perform { [channel] _ in
         channel.close()
         continuation.resume()
       }
@@ -69,7 +65,7 @@ final class ServerConnection: Sendable {
     }
   }
 
-  /// Calls `body` on the thread of the loop for each notification. It must not block.
+  /// Calls `body` for each notification, on the thread that has received it. It must not block.
   func onNotification(_ body: @escaping @Sendable (_ channel: String, _ payload: String) -> Void) {
     status.onNotification(body)
   }
@@ -85,12 +81,11 @@ extension ConnectionChannel {
   /// - Parameters:
   ///   - calls: the calls, which are sent together.
   ///   - within: the time for the answer.
-  ///   - loop: the loop of the connection.
   ///   - mayOvertake: whether the calls may be sent at once, before others that wait for the thread of the loop. This
   ///     saves its wake-up, which takes as long as a short statement.
   ///   - completion: receives the outcomes.
   func submit(
-    _ calls: [ServerCall], within: Duration, on loop: ConnectionLoop, mayOvertake: Bool = false,
+    _ calls: [ServerCall], within: Duration, mayOvertake: Bool = false,
     completion: @escaping @Sendable (Result<ExchangeResult, ConnectionLoss>) -> Void
   ) {
     if let loss = status.begin() {
@@ -98,9 +93,11 @@ extension ConnectionChannel {
       return
     }
     let exchange = PendingExchange(calls, deadline: .now + within, completion: completion)
-    if mayOvertake, sendNow(exchange, on: loop) { return }
-    guard loop.hand(over: .exchange(exchange, self)) else {
+    loop.beginExchange()
+    if mayOvertake, sendNow(exchange) { return }
+    guard loop.perform({ [self] _ in send(exchange) }) else {
       status.finish()
+      loop.endExchange()
       exchange.fail(ConnectionLoss(.abandoned, "The system has no thread or descriptor left.", mayHaveRun: false))
       return exchange.complete()
     }

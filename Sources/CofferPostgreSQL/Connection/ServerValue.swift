@@ -7,110 +7,58 @@ enum ServerType: UInt32, Sendable {
   case int8 = 20
   case text = 25
   case bytesArray = 1001
-  case textArray = 1009
   case int8Array = 1016
   case uuid = 2950
 }
 
-/// The value of a parameter, which is sent in binary form.
-///
-/// A text must not contain U+0000, which the server refuses.
-enum ServerValue: Sendable {
-  case null
-  case bool(Bool)
-  case bytes(Data)
-  case int8(Int64)
-  case text(String)
-  case uuid(UUID)
-  case bytesArray([Data?])
-  case textArray([String?])
-  case int8Array([Int64?])
+/// The value of a parameter in the binary form in which it is sent.
+struct ServerValue: Sendable {
+  /// The binary form; `nil` for NULL.
+  let encoded: Data?
 
-  /// The size of the binary form in bytes.
-  var encodedSize: Int {
-    switch self {
-    case .null: 0
-    case .bool: 1
-    case .bytes(let value): value.count
-    case .int8: 8
-    case .text(let value): value.utf8.count
-    case .uuid: 16
-    case .bytesArray(let values): Self.arraySize(values.lazy.map { $0?.count ?? 0 })
-    case .textArray(let values): Self.arraySize(values.lazy.map { $0?.utf8.count ?? 0 })
-    case .int8Array(let values): Self.arraySize(values.lazy.map { $0 == nil ? 0 : 8 })
+  static let null = ServerValue(encoded: nil)
+
+  static func bool(_ value: Bool) -> ServerValue { ServerValue(encoded: Data([value ? 1 : 0])) }
+
+  static func bytes(_ value: Data) -> ServerValue { ServerValue(encoded: value) }
+
+  static func int8(_ value: Int64) -> ServerValue {
+    ServerValue(encoded: withUnsafeBytes(of: value.bigEndian) { Data($0) })
+  }
+
+  /// A text, which must not contain U+0000: the server refuses that.
+  static func text(_ value: String) -> ServerValue { ServerValue(encoded: Data(value.utf8)) }
+
+  /// A setting that is a duration.
+  static func milliseconds(_ value: Duration) -> ServerValue {
+    .text("\(Int64((value / .milliseconds(1)).rounded(.up)))ms")
+  }
+
+  static func uuid(_ value: UUID) -> ServerValue { ServerValue(encoded: value.data) }
+
+  static func bytesArray(_ values: [Data?]) -> ServerValue { array(values, of: .bytes) }
+
+  static func int8Array(_ values: [Int64?]) -> ServerValue {
+    array(values.map { $0.flatMap { int8($0).encoded } }, of: .int8)
+  }
+
+  /// Returns an array: the number of dimensions, whether there are NULLs and the type of the elements; then, unless it
+  /// is empty, its size and lower bound, and each element behind its size.
+  private static func array(_ elements: [Data?], of type: ServerType) -> ServerValue {
+    var encoded = Data(capacity: elements.reduce(20) { $0 + 4 + ($1?.count ?? 0) })
+    func append(_ number: some FixedWidthInteger) {
+      withUnsafeBytes(of: number.bigEndian) { encoded.append(contentsOf: $0) }
     }
-  }
-
-  private static func arraySize(_ sizes: some Collection<Int>) -> Int {
-    // The number of dimensions, whether there are NULLs and the type of the elements; then, unless the array is empty,
-    // its size and lower bound, and each element behind its size.
-    sizes.isEmpty ? 12 : 20 + sizes.reduce(0) { $0 + 4 + $1 }
-  }
-
-  /// Writes the binary form.
-  func encode(into writer: inout ValueWriter) {
-    switch self {
-    case .null: break
-    case .bool(let value): writer.append(UInt8(value ? 1 : 0))
-    case .bytes(let value): writer.append(value)
-    case .int8(let value): writer.append(value)
-    case .text(let value): writer.append(value)
-    case .uuid(let value): withUnsafeBytes(of: value.uuid) { writer.append($0) }
-    case .bytesArray(let values):
-      Self.encode(values, .bytes, into: &writer) { value, writer in
-        writer.append(Int32(value.count))
-        writer.append(value)
-      }
-    case .textArray(let values):
-      Self.encode(values, .text, into: &writer) { value, writer in
-        writer.append(Int32(value.utf8.count))
-        writer.append(value)
-      }
-    case .int8Array(let values):
-      Self.encode(values, .int8, into: &writer) { value, writer in
-        writer.append(Int32(8))
-        writer.append(value)
-      }
+    append(Int32(elements.isEmpty ? 0 : 1))
+    append(Int32(elements.contains(nil) ? 1 : 0))
+    append(type.rawValue)
+    guard !elements.isEmpty else { return ServerValue(encoded: encoded) }
+    append(Int32(clamping: elements.count))
+    append(Int32(1))
+    for element in elements {
+      append(Int32(clamping: element?.count ?? -1))
+      if let element { encoded.append(element) }
     }
-  }
-
-  private static func encode<Element>(
-    _ values: [Element?], _ type: ServerType, into writer: inout ValueWriter,
-    _ element: (Element, inout ValueWriter) -> Void
-  ) {
-    writer.append(Int32(values.isEmpty ? 0 : 1))
-    writer.append(Int32(values.contains { $0 == nil } ? 1 : 0))
-    writer.append(type.rawValue)
-    guard !values.isEmpty else { return }
-    writer.append(Int32(clamping: values.count))
-    writer.append(Int32(1))
-    for value in values {
-      if let value { element(value, &writer) } else { writer.append(Int32(-1)) }
-    }
-  }
-}
-
-/// Writes values one behind the other into memory of the right size.
-struct ValueWriter {
-  private(set) var rest: UnsafeMutableRawBufferPointer
-
-  init(_ memory: UnsafeMutableRawBufferPointer) { rest = memory }
-
-  mutating func append(_ number: some FixedWidthInteger) {
-    withUnsafeBytes(of: number.bigEndian) { append($0) }
-  }
-
-  mutating func append(_ bytes: UnsafeRawBufferPointer) {
-    // A text or data that is larger than it was when it was measured cannot exist: both are values.
-    let count = min(bytes.count, rest.count)
-    rest.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
-    rest = UnsafeMutableRawBufferPointer(rebasing: rest.dropFirst(count))
-  }
-
-  mutating func append(_ data: Data) { data.withUnsafeBytes { append($0) } }
-
-  mutating func append(_ text: String) {
-    var text = text
-    text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
+    return ServerValue(encoded: encoded)
   }
 }

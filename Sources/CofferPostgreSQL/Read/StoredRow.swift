@@ -13,7 +13,7 @@ struct StoredRow {
   init(_ rows: ServerRows, _ row: Int, from column: Int) {
     revision = StoreRevision(row: rows.int8(row, column))
     checksum = rows.int8(row, column + 1)
-    encodedAttributes = rows.isNull(row, column + 2) ? [] : Array(rows.data(row, column + 2))
+    encodedAttributes = rows.withBytes(row, column + 2) { Array($0) }
     value = rows.isNull(row, column + 3) ? nil : rows.data(row, column + 3)
   }
 

@@ -74,7 +74,7 @@ struct StoreOpening {
   private func open(on connection: ServerConnection, mayCreate: Bool) async throws -> OpenedStore {
     try await Schema(location: location).prepare(connection, mayCreate: mayCreate, within: database.deadline)
     if let store = try await find(on: connection) { return store }
-    guard mayCreate else { throw missing }
+    guard mayCreate else { throw StorageError.storeIsGone(location) }
     // The store 0 stands for all.
     let values: [ServerValue] = [
       .int8(Int64.random(in: 1 ... .max)), .text(target.store), .int8(Int64.random(in: .min ... .max)),
@@ -100,12 +100,6 @@ struct StoreOpening {
       epoch: UInt64(bitPattern: rows.int8(0, 2)), newestCommit: StoreRevision(head: rows.int8(0, 3)),
       newestTransaction: UUID(data: rows.data(0, 7)),
       hasExpiries: rows.bool(0, 4), isReadOnly: isReadOnly, features: features)
-  }
-
-  private var missing: StorageError {
-    StorageError(
-      .notFound, "There is no such store on the server, or the role has no right to it.",
-      advice: "Check its name, or create it with 'coffer postgresql init'.", location: location)
   }
 }
 

@@ -176,17 +176,15 @@ package struct PostgreSQLAdministration: Sendable {
     // Without the end, a database that cannot be reached would be tried again and again.
     let database = PostgreSQLDatabase(target, configuration)
     if changing { database.demandConfirmation() }
-    let result: Result<R, any Error>
     do {
       let connection = try await database.open()
-      do { result = .success(try await body(connection)) } catch { result = .failure(error) }
-      connection.abandon()
+      defer { connection.abandon() }
+      let result = try await body(connection)
+      await database.close()
+      return result
     } catch {
       await database.close()
-      throw error
-    }
-    await database.close()
-    do { return try result.get() } catch let failure as ExchangeFailure {
+      guard let failure = error as? ExchangeFailure else { throw error }
       if changing, case .lost(let loss) = failure, loss.mayHaveRun {
         throw StorageError.unanswered(location, loss.reason)
       }

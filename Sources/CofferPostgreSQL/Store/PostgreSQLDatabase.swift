@@ -57,20 +57,12 @@ package final class PostgreSQLDatabase: Sendable {
 
   /// Lends a connection that commits to `body`, which nothing else uses meanwhile.
   func withWriter<R: Sendable>(_ body: (WritingConnection) async throws -> R) async throws -> R {
-    try await writers.lend {
-      try await openWriter()
-    } to: {
-      try await body($0)
-    }
+    try await writers.lend(openWriter, to: body)
   }
 
   /// Lends a connection for a snapshot to `body`, which abandons it if it cannot be used again.
   func withSnapshotConnection<R: Sendable>(_ body: (ServerConnection) async throws -> R) async throws -> R {
-    try await snapshots.lend {
-      try await open()
-    } to: {
-      try await body($0)
-    }
+    try await snapshots.lend({ try await open() }, to: body)
   }
 
   private func openWriter() async throws -> WritingConnection {

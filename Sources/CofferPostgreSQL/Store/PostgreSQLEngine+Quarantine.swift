@@ -4,7 +4,7 @@ public import Foundation
 extension PostgreSQLEngine: QuarantiningEngine {
   public func quarantinedValues() async throws -> [QuarantinedValue] {
     try await quarantine(in: openStore()).map { row in
-      QuarantinedValue(id: row.id, key: row.key, date: row.date, size: row.size, reason: .damagedValue)
+      QuarantinedValue(id: row.id, key: StoreKey(data: row.name), date: row.date, size: row.size, reason: .damagedValue)
     }
   }
 
@@ -33,9 +33,9 @@ extension PostgreSQLEngine: QuarantiningEngine {
   public func damage(of key: StoreKey) async throws -> DamageReport? {
     let store = try openStore()
     let rows = try await store.database.read(
-      ServerCall(QuarantineStatements.row, [.int8(store.id), .bytes(key.data)]))
-    guard rows.count == 1 else { return nil }
-    let row = StoredRow(rows, 0, from: 0)
+      ServerCall(ReadStatements.row, [.int8(store.id), .bool(false), .bytes(key.data)]))
+    guard !rows.isNull(0, 2) else { return nil }
+    let row = StoredRow(rows, 0, from: 3)
     guard !row.isWhole(RowName(isRecord: false, key: key), store: store.id) || row.attributes == nil else { return nil }
     let finding = Finding(key: key, revision: row.revision, checksum: row.checksum, value: row.value ?? Data())
     if !isReadOnly { try await store.keep(finding) }
@@ -72,6 +72,5 @@ private struct QuarantinedRow {
   let date: Date
   let size: Int
 
-  var key: StoreKey? { StoreKey(data: name) }
   var id: String { Finding.id(name, StoreRevision(row: revision)) }
 }

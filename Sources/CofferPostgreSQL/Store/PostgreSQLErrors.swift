@@ -85,7 +85,7 @@ extension StorageError {
   static func storeIsGone(_ location: String) -> StorageError {
     StorageError(
       .notFound, "There is no such store on the server, or the role has no right to it.",
-      advice: "Create it with 'coffer postgresql init', or grant it with 'coffer postgresql grant'.",
+      advice: "Check its name, create it with 'coffer postgresql init', or grant it with 'coffer postgresql grant'.",
       location: location)
   }
 

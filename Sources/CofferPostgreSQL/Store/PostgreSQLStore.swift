@@ -26,7 +26,7 @@ final class PostgreSQLStore: Sendable {
   private let quarantined = Locked<Set<Finding.Identity>>([])
   private let upkeep = Locked(Upkeep())
   private let state: Locked<State>
-  private let queue = Locked<CommitQueue?>(nil)
+  private let queue = CommitQueue()
 
   init(_ database: PostgreSQLDatabase, _ opened: OpenedStore) {
     self.database = database
@@ -44,12 +44,6 @@ final class PostgreSQLStore: Sendable {
     feed = ChangeFeed(
       latest: opened.head, capacity: min(4_096, max(1, database.configuration.journalRetention)),
       journal: { try await reader.page(after: $0, limit: $1) })
-    queue.withLock { queue in
-      queue = CommitQueue { [weak self] group in
-        guard let self else { return group.map { _ in .failure(StorageError.closed(opened.location)) } }
-        return await commit(group)
-      }
-    }
     history.setCheck { [weak self] in try await self?.checkHistory() ?? false }
     database.add(condition, history, of: self)
   }
@@ -87,7 +81,7 @@ final class PostgreSQLStore: Sendable {
 
   /// Commits all pending batches, and ends the streams, after the last handle was closed.
   func close() async {
-    await queue.withLock { $0 }?.close(StorageError.closed(location))
+    await queue.close(StorageError.closed(location))
     let watch = state.withLock { state in
       state.isClosed = true
       return state.watch
@@ -101,13 +95,12 @@ final class PostgreSQLStore: Sendable {
     condition.availability.finish()
   }
 
-  func drain() async { await queue.withLock { $0 }?.drain() }
+  func drain() async { await queue.drain() }
 
   // MARK: Committing
 
   func commit(_ request: CommitRequest) async throws -> StoreCommit {
-    guard let queue = queue.withLock({ $0 }) else { throw StorageError.closed(location) }
-    return try await queue.commit(request)
+    try await queue.commit(request) { [self] in await commit($0) }
   }
 
   /// Commits a group, then tells it to subscribers before its callers are resumed.

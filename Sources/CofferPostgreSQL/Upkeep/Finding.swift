@@ -44,10 +44,6 @@ enum QuarantineStatements {
     "SELECT value FROM coffer.quarantine WHERE store = $1 AND key = $2 AND revision = $3", [.int8, .bytes, .int8])
   static let remove = ServerStatement(
     "DELETE FROM coffer.quarantine WHERE store = $1 AND key = $2 AND revision = $3", [.int8, .bytes, .int8])
-  static let row = ServerStatement(
-    """
-    SELECT \(ReadStatements.columns), v.value FROM coffer.values v WHERE v.store = $1 AND NOT v.record AND v.key = $2
-    """, [.int8, .bytes])
 }
 
 extension PostgreSQLStore {

@@ -97,7 +97,7 @@ func measureEngine(_ bench: inout Bench, _ kind: EngineKind, _ engines: BenchEng
   let (rounds, puts, gets) = kind == .keychain ? (2, 30, 100) : (3, 60, 1_000)
   let put = Variant(
     subject: "coffer.\(kind.rawValue)",
-    limit: kind == .prefs ? Limit(subject: "userdefaults", maximumRatio: 3) : Limit()
+    limit: kind == .keychain ? Limit() : Limit(subject: "posix", maximumRatio: 1.5)
   ) { first, count in
     try await each(first, count) { index in
       let value = Data(Values.bytes(index, size: 64))
@@ -110,8 +110,13 @@ func measureEngine(_ bench: inout Bench, _ kind: EngineKind, _ engines: BenchEng
       precondition(entry?.value.count == 64)
     }
   }
-  let foundation = kind == .prefs ? [userDefaultsPut(values)] : []
-  try await bench.measure("\(kind.rawValue).put", rounds: rounds, count: puts, foundation + [put])
+  let others =
+    switch kind {
+    case .prefs: [userDefaultsPut(values), try replaceByHand(engines.directory, "measure.plist")]
+    case .sealed: [try replaceByHand(engines.directory, "measure.sealed")]
+    default: [Variant]()
+    }
+  try await bench.measure("\(kind.rawValue).put", rounds: rounds, count: puts, others + [put])
   try await bench.measure("\(kind.rawValue).get", rounds: rounds, count: gets, [get])
   try await engine.close()
 }
@@ -124,6 +129,22 @@ private func userDefaultsPut(_ values: Values) -> Variant {
       let name = String(decoding: values.names[values.slot(index)], as: UTF8.self)
       defaults.set(Data(Values.bytes(index, size: 64)), forKey: name)
       precondition(defaults.synchronize())
+    }
+  }
+}
+
+/// Replaces a file of the size of a store's by hand: a temporary file, a sync, a rename, a sync of the directory.
+private func replaceByHand(_ folder: URL, _ name: String) throws -> Variant {
+  let path = folder.appendingPathComponent(name).path
+  let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+  let directory = open(folder.path, O_RDONLY | O_DIRECTORY)
+  precondition(directory >= 0)
+  return Variant(subject: "posix") { first, count in
+    await each(first, count) { _ in
+      let file = open(path + ".by-hand.new", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+      precondition(write(file, bytes, bytes.count) == bytes.count && fsync(file) == 0)
+      close(file)
+      precondition(rename(path + ".by-hand.new", path + ".by-hand") == 0 && fsync(directory) == 0)
     }
   }
 }

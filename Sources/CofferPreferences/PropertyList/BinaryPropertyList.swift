@@ -45,8 +45,6 @@ struct BinaryPropertyList {
   static let additionalValues = 1 << 18
   /// The number of bytes that the texts and data in such copies may have in addition to the size of the file.
   private static let additionalBytes = 1 << 28
-  /// The nesting that Foundation reads.
-  private static let maximumDepth = 512
 
   /// The size of a value once each reference to an object is replaced by a copy of it.
   private struct Expansion {
@@ -85,7 +83,8 @@ struct BinaryPropertyList {
   /// contains itself, whose depth has no end.
   private func expansion(of object: Int, depth: Int, _ findings: inout Findings) -> Expansion? {
     if let known = findings.expansions[object] { return known }
-    guard depth <= Self.maximumDepth, let kind = kind(of: object), let references = references(of: object) else {
+    guard depth <= XMLPropertyList.maximumDepth, let kind = kind(of: object), let references = references(of: object)
+    else {
       return nil
     }
     var whole = Expansion()

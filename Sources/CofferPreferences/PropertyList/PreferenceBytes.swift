@@ -113,8 +113,19 @@ extension PreferenceValue {
     return (try? encoder.encode(JSONTree(value: self))) ?? Data()
   }
 
+  /// Returns the collection of a JSON text, unless it is nested so deeply that no property list could be read.
   private static func collection(_ bytes: Data) -> PreferenceValue? {
-    (try? JSONDecoder().decode(JSONTree.self, from: bytes))?.value
+    let value = (try? JSONDecoder().decode(JSONTree.self, from: bytes))?.value
+    return value.flatMap { $0.depth < XMLPropertyList.maximumDepth ? $0 : nil }
+  }
+
+  /// The number of collections that contain the innermost value.
+  private var depth: Int {
+    switch self {
+    case .array(let values): 1 + (values.lazy.map(\.depth).max() ?? 0)
+    case .dictionary(let entries): 1 + (entries.lazy.map(\.value.depth).max() ?? 0)
+    default: 0
+    }
   }
 }
 

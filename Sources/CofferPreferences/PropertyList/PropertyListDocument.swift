@@ -117,11 +117,9 @@ package struct PropertyListFormat: DocumentFormat {
       let name = PreferenceName(key).string
       entries.append(PreferenceEntry(names.insert(name).inserted ? name : PreferenceName.escaped(key), value))
     }
-    guard document.isBinary || entries.contains(where: { !$0.fitsIntoXML }) else {
-      return XMLPropertyListWriter.data(entries.sorted { $0.name < $1.name })
-    }
-    return try PropertyListSerialization.data(
-      fromPropertyList: PreferenceValue.dictionary(entries).propertyList, format: .binary, options: 0)
+    entries.sort { $0.name < $1.name }
+    return document.isBinary || !entries.allSatisfy(\.fitsIntoXML)
+      ? BinaryPropertyListWriter.data(entries) : XMLPropertyListWriter.data(entries)
   }
 
   // MARK: Values
@@ -234,29 +232,9 @@ extension PreferenceValue {
     }
   }
 
-  /// The value as an object that Foundation can encode.
-  var propertyList: Any {
-    switch self {
-    case .string(let value): value
-    case .integer(let value): NSNumber(value: value)
-    case .unsigned(let value): NSNumber(value: value)
-    case .real(let value): NSNumber(value: value)
-    case .boolean(let value): value
-    case .date(let value): value
-    case .data(let value): value
-    case .array(let values): values.map(\.propertyList)
-    case .dictionary: entries
-    }
-  }
-
-  /// The entries of a dictionary as objects that Foundation can encode; empty for other values.
-  private var entries: [String: Any] {
-    guard case .dictionary(let entries) = self else { return [:] }
-    return entries.reduce(into: [:]) { $0[$1.name] = $1.value.propertyList }
-  }
-
   /// Whether an XML property list represents the value exactly. It has no fractions of seconds, control characters,
-  /// five-digit years or negative zero; Foundation drops them silently.
+  /// five-digit years or negative zero, which Foundation drops silently, and a dictionary of one entry of a certain name
+  /// is none to it.
   var fitsIntoXML: Bool {
     switch self {
     case .string(let text): text.unicodeScalars.allSatisfy(\.isXML)
@@ -264,7 +242,8 @@ extension PreferenceValue {
       date.timeIntervalSinceReferenceDate.rounded() == date.timeIntervalSinceReferenceDate
         && (Date.distantPast...Date.distantFuture).contains(date)
     case .array(let values): values.allSatisfy(\.fitsIntoXML)
-    case .dictionary(let entries): entries.allSatisfy(\.fitsIntoXML)
+    case .dictionary(let entries):
+      entries.allSatisfy(\.fitsIntoXML) && (entries.count != 1 || entries[0].name != XMLPropertyList.reservedName)
     case .real(let number): number != 0 || number.sign == .plus
     case .integer, .unsigned, .boolean, .data: true
     }

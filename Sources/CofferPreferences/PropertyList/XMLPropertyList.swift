@@ -7,6 +7,10 @@ enum XMLPropertyList {
     "<!DOCTYPE plist PUBLIC \"-//Apple//DTD PLIST 1.0//EN\" \"http://www.apple.com/DTDs/PropertyList-1.0.dtd\">"
   static let start: StaticString = "<plist version=\"1.0\">"
   static let end: StaticString = "</plist>"
+  /// The name of the only entry of a dictionary that Foundation takes for a reference of a keyed archive.
+  static let reservedName = "CF$UID"
+  /// The nesting that Foundation reads.
+  static let maximumDepth = 512
 
   private static let secondsOfDay = 86_400
   /// The number of days from the 1st of March of the year 0 to the 1st of January 1970.

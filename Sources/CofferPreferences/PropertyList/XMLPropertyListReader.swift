@@ -7,9 +7,6 @@ struct XMLPropertyListReader {
   /// The file is of another form, or no property list at all.
   private struct OtherForm: Error {}
 
-  /// The nesting up to which it reads.
-  private static let maximumDepth = 512
-
   private let bytes: UnsafeRawBufferPointer
   private var position = 0
 
@@ -40,7 +37,7 @@ struct XMLPropertyListReader {
   // MARK: Elements
 
   private mutating func value(_ depth: Int) throws(OtherForm) -> PreferenceValue {
-    guard depth <= Self.maximumDepth else { throw OtherForm() }
+    guard depth <= XMLPropertyList.maximumDepth else { throw OtherForm() }
     if take("<string>") { return .string(try text("</string>")) }
     if take("<integer>") { return try integer(content("</integer>")) }
     if take("<dict>") { return .dictionary(try entries(depth)) }
@@ -79,7 +76,7 @@ struct XMLPropertyListReader {
     entries.sort { $0.name < $1.name }
     // Which of two entries of one name counts is up to Foundation, and one such entry alone is no dictionary to it.
     guard zip(entries, entries.dropFirst()).allSatisfy({ $0.name != $1.name }),
-      entries.count != 1 || entries[0].name != "CF$UID"
+      entries.count != 1 || entries[0].name != XMLPropertyList.reservedName
     else { throw OtherForm() }
     return entries
   }

@@ -120,4 +120,12 @@ static inline int coffer_rename(const char *from, const char *to, unsigned flags
 extern int pipe2(int ends[2], int flags);
 
 static inline int coffer_private_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
+
+// Begins to write the bytes of a file to the device, without waiting for them. Declared as pipe2 is.
+extern int sync_file_range(int file, int64_t offset, int64_t count, unsigned flags);
+
+static inline void coffer_begin_sync(int file) {
+  const unsigned only_write = 2; // SYNC_FILE_RANGE_WRITE
+  sync_file_range(file, 0, 0, only_write);
+}
 #endif

@@ -55,23 +55,4 @@ import Testing
       }
     }
   }
-
-  /// The space that root has reserved for a file is used, although it belongs to the owner of the directory.
-  @Test func rootUsesTheSpaceThatItReserved() throws {
-    try inForeignDirectory { directory, descriptor in
-      let reserved = FileCreation.open("new", in: descriptor, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-      try #require(reserved >= 0)
-      defer { close(reserved) }
-      try OpenDirectory(directory.url.path).replace("a", with: Data("1".utf8), scratch: "new", isReserved: true)
-      var opened = stat()
-      #expect(fstat(reserved, &opened) == 0 && opened.st_ino == status(directory.path("a")).st_ino)
-      // A third user's file is not used.
-      try Data().write(to: URL(filePath: directory.path("new")))
-      #expect(chmod(directory.path("new"), 0o600) == 0 && chown(directory.path("new"), 1, 1) == 0)
-      let foreign = open(directory.path("new"), O_RDONLY)
-      defer { close(foreign) }
-      try OpenDirectory(directory.url.path).replace("b", with: Data("1".utf8), scratch: "new", isReserved: true)
-      #expect(fstat(foreign, &opened) == 0 && opened.st_ino != status(directory.path("b")).st_ino)
-    }
-  }
 }

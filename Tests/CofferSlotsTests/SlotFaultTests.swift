@@ -17,7 +17,8 @@ private final class UnsteadySlots: Slots {
   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
   func list() throws -> [Slot] { try shelf.list() }
 
-  func syncStaged() throws {
+  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
+    if isAlone { return }
     let present = try list()
     synced.withLock { $0 = Set(present) }
   }

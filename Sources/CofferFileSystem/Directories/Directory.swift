@@ -234,32 +234,6 @@ package final class Directory: Sendable {
 
   // MARK: Writing
 
-  /// Writes a file with mode 0600 and syncs its bytes, but not its name, to the device.
-  package func write(_ data: Data, to name: String) throws -> FileStamp {
-    try write(data, to: name, isSynced: true)
-  }
-
-  /// Replaces a file without syncing its name: after a power loss it is new or old, or empty if its bytes are not
-  /// synced either. One caller at a time. Uses the space reserved with ``reserve(_:count:)`` for `<name>.new`.
-  package func replaceWithoutName(_ name: String, with data: Data, isSynced: Bool) throws {
-    let temporary = name + Self.unfinished
-    _ = try write(data, to: temporary, isSynced: isSynced, flags: 0)
-    try rename(temporary, to: name, in: self)
-  }
-
-  /// Reserves disk space for a file of `count` bytes that will be written under this name.
-  /// - Throws: `diskFull`; the file is removed then.
-  package func reserve(_ name: String, count: Int) throws {
-    let file = FileCreation.open(name, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW)
-    guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
-    defer { close(file) }
-    let code = allocate(file, count)
-    guard code == 0 else {
-      unlinkat(descriptor, name, 0)
-      throw failure("fallocate", name, code)
-    }
-  }
-
   /// Replaces a file atomically and syncs its bytes and its name to the device. A reader finds either the old or the
   /// new bytes; any number of callers and processes may call this at once.
   /// - Parameter waiting: a directory on the same file system for the temporary file.
@@ -287,9 +261,13 @@ package final class Directory: Sendable {
   /// The suffix of the names of temporary files.
   private static let unfinished = ".new"
 
-  /// - Parameter flags: `O_TRUNC` or `O_EXCL`; without either, the space of an existing file is reused.
-  private func write(_ data: Data, to name: String, isSynced: Bool, flags: Int32 = O_TRUNC) throws -> FileStamp {
-    let file = FileCreation.open(name, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | flags)
+  /// Writes a file with mode 0600, in place if it exists, and without syncing its name. If that fails, it is removed.
+  package func write(_ data: Data, to name: String, isSynced: Bool = true) throws -> FileStamp {
+    try write(data, to: name, isSynced: isSynced, flags: 0)
+  }
+
+  private func write(_ data: Data, to name: String, isSynced: Bool, flags: Int32) throws -> FileStamp {
+    let file = FileCreation.open(name, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags)
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {
@@ -352,6 +330,32 @@ package final class Directory: Sendable {
       throw failure("fsync", ".", code)
     }
   }
+
+  /// Syncs the bytes of files in the directory to the device, but not their names; `nil` for all files.
+  ///
+  /// Many are handed to the device before the first is waited for, so that they share a commit of the file system.
+  package func syncFiles(_ names: [String]? = nil) throws {
+    var rest = try (names ?? fileNames())[...]
+    while !rest.isEmpty {
+      var files: [(name: String, descriptor: Int32)] = []
+      defer { for file in files { close(file.descriptor) } }
+      for name in rest.prefix(Self.filesAtOnce) {
+        let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 || (names == nil && errno == ENOENT) else { throw failure("open", name) }
+        if file < 0 { continue }
+        files.append((name, file))
+        beginFlush(file)
+      }
+      for (name, file) in files {
+        let code = flush(file)
+        guard code == 0 else { throw failure("fsync", name, code) }
+      }
+      rest = rest.dropFirst(Self.filesAtOnce)
+    }
+  }
+
+  /// The number of files that ``syncFiles(_:)`` has open at once.
+  private static let filesAtOnce = 256
 
   private var isRemoved: Bool {
     var status = stat()

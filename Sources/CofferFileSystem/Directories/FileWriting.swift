@@ -1,3 +1,4 @@
+import CofferCShims
 import Foundation
 
 /// Writes all bytes. Returns the `errno` of a failure, or 0.
@@ -15,14 +16,10 @@ func writeAll(_ data: Data, to file: Int32) -> Int32 {
   }
 }
 
-/// Allocates disk space for `count` bytes of a file. Returns the `errno` of a failure, or 0, also if the file system
-/// does not support it.
-func allocate(_ file: Int32, _ count: Int) -> Int32 {
-  #if canImport(Darwin)
-    return 0
-  #else
-    let code = posix_fallocate(file, 0, off_t(max(1, count)))
-    return code == EINVAL || code == EOPNOTSUPP ? 0 : code
+/// Begins to write the bytes of a file to the device, where the system can do so without waiting for them.
+func beginFlush(_ file: Int32) {
+  #if os(Linux)
+    coffer_begin_sync(file)
   #endif
 }
 

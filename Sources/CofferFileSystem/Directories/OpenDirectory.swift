@@ -75,23 +75,19 @@ package struct OpenDirectory: ~Copyable {
   /// - Parameters:
   ///   - scratch: the temporary name of the new file; random by default. A leftover file of that name is removed, so
   ///     only one caller at a time may use it.
-  ///   - isReserved: whether `Directory.reserve(_:count:)` may have created the scratch file, whose space is then used.
   ///   - isWanted: called with the stamp of the new file just before the file is replaced; if it returns `false`,
   ///     nothing is changed.
   /// - Returns: The stamp of the new file, or `nil` if `isWanted` returned `false`.
   @discardableResult
   package borrowing func replace(
-    _ name: String, with data: Data, scratch: String? = nil, isReserved: Bool = false,
-    onlyIf isWanted: (FileStamp) -> Bool = { _ in true }
+    _ name: String, with data: Data, scratch: String? = nil, onlyIf isWanted: (FileStamp) -> Bool = { _ in true }
   ) throws(StorageError) -> FileStamp? {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
-    var keepsRoom = false
-    if isReserved, let scratch { keepsRoom = try isOwnFile(scratch) }
-    if let scratch, !keepsRoom { unlinkat(descriptor, scratch, 0) }
+    if let scratch { unlinkat(descriptor, scratch, 0) }
     let temporary = scratch ?? Self.randomName
-    return try put(data, as: temporary, like: old, keepsRoom: keepsRoom) { stamp in
+    return try put(data, as: temporary, like: old) { stamp in
       guard isWanted(stamp) else {
         unlinkat(descriptor, temporary, 0)
         return (0, nil)
@@ -117,20 +113,12 @@ package struct OpenDirectory: ~Copyable {
 
   /// Writes a temporary file and calls `publish`, which returns an `errno` or 0, and the stamp to return.
   private borrowing func put(
-    _ data: Data, as temporary: String, like old: stat?, keepsRoom: Bool = false,
+    _ data: Data, as temporary: String, like old: stat?,
     _ publish: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
   ) throws(StorageError) -> FileStamp? {
     // `O_EXCL` follows no link, even if the name was guessed.
-    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW
-    let file =
-      keepsRoom
-      ? openat(descriptor, temporary, flags) : FileCreation.open(temporary, in: descriptor, flags | O_EXCL)
+    let file = FileCreation.open(temporary, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_EXCL)
     guard file >= 0 else { throw .creation("open", path: "\(path)/\(temporary)", errno: errno) }
-    var status = stat()
-    if keepsRoom, fstat(file, &status) != 0 || !isOwn(status) {  // Replaced since it was looked at.
-      close(file)
-      throw .fileSystem("open", path: "\(path)/\(temporary)", errno: EPERM)
-    }
     let published: FileStamp?
     do throws(StorageError) {
       defer { close(file) }
@@ -143,20 +131,6 @@ package struct OpenDirectory: ~Copyable {
     }
     if published != nil { try sync() }
     return published
-  }
-
-  /// Whether the file is accessible to this user only and has a single hard link. What root creates belongs to the
-  /// owner of the directory.
-  private borrowing func isOwnFile(_ name: String) throws(StorageError) -> Bool {
-    guard let status = try statusOfFile(name) else { return false }
-    return isOwn(status)
-  }
-
-  private borrowing func isOwn(_ status: stat) -> Bool {
-    guard status.st_nlink == 1, status.st_mode & 0o077 == 0 else { return false }
-    var own = stat()
-    return status.st_uid == geteuid()
-      || geteuid() == 0 && fstat(descriptor, &own) == 0 && status.st_uid == own.st_uid
   }
 
   /// Returns the status of a regular file; `nil` if there is none or a link. Throws for any other kind of file.
@@ -179,7 +153,6 @@ package struct OpenDirectory: ~Copyable {
 
   private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) -> FileStamp {
     var failure = writeAll(data, to: file)
-    if failure == 0, ftruncate(file, off_t(data.count)) != 0 { failure = errno }
     if failure == 0, let old {
       var rights = old.st_mode & 0o777
       // If the group cannot be kept, its permissions are removed: another group must not receive them.

@@ -129,7 +129,7 @@ final class FileSlots: Slots {
       try file.directory.replace(file.name, with: data, through: staged)
       return try file.directory.stamp(file.name).map { SlotStamp($0) }
     }
-    return SlotStamp(try file.directory.write(data, to: file.name))
+    return SlotStamp(try file.directory.write(data, to: file.name, isSynced: false))
   }
 
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
@@ -162,7 +162,10 @@ final class FileSlots: Slots {
     return (inode, seconds, nanoseconds) == (recorded.words.0, recorded.words.2, recorded.words.3)
   }
 
-  func syncStaged() throws { try staged.sync() }
+  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
+    try staged.syncFiles(versions?.map(\.description))
+    if !isAlone { try staged.sync() }
+  }
 
   func sync() throws { try values.sync() }
 

@@ -69,6 +69,9 @@ struct SealedFormat: DocumentFormat {
     return try header.bytes + payload.withUnsafeBytes { try cipher.seal($0, authenticating: header.bytes) }
   }
 
+  /// Decoded, so that all secrets lie together in memory that is locked once, as in a file that was read.
+  func written(_ document: SealedDocument, as file: Data) throws -> SealedDocument { try decode(file) }
+
   // MARK: Values
 
   func keys(of document: SealedDocument) -> [StoreKey] { Array(document.items.keys) }

@@ -12,20 +12,10 @@ package protocol CopyServing: Slots {
 
   /// Allows the store to be rewritten from its copy. Call it once the journal records which values that loses.
   func acceptCopy()
-}
 
-/// A store that can reserve the disk space that a commit needs.
-package protocol RoomReserving: Slots {
-  /// Reserves the space needed to publish these versions. Called before the commit, under the write lock of the
-  /// journal, with every staged version.
-  /// - Throws: `diskFull`; nothing stays reserved then.
-  func reserve(placing staged: [SlotID]) throws
-
-  /// Whether reserved space is still unused.
-  var hasRoom: Bool { get }
-
-  /// Releases the reserved space after a commit that did not happen.
-  func release()
+  /// Makes the copy whole again if a kill or a power loss has left it torn. Called when the store is opened, under the
+  /// write lock of the journal.
+  func repairCopy() throws
 }
 
 /// A store whose structure can be checked apart from its values.
@@ -45,12 +35,10 @@ extension SlotEngine {
 }
 
 extension SlotHandle {
-  /// Releases the space reserved for a commit that did not happen, unless another commit needs it.
-  func releaseRoom(_ committer: GroupCommitter) throws {
-    guard let slots = slots as? any RoomReserving, slots.hasRoom else { return }
-    try committer.housekeep {
-      if try SlotJournal.intents(committer.statements, of: name).allSatisfy({ $0.revision <= done }) { slots.release() }
-    }
+  /// Makes the copy of the store whole again, if it has one.
+  func repairCopy(_ committer: GroupCommitter) throws {
+    guard let slots = slots as? any CopyServing else { return }
+    try committer.housekeep { try slots.repairCopy() }
   }
 
   /// Whether reads are currently served from a copy because the store is damaged.

@@ -101,8 +101,12 @@ package protocol Slots: Sendable {
   /// Notes that the take-over in place has completed, so that the store can be opened.
   func endTakeOver() throws
 
-  /// Syncs everything staged so far to the device, including the names.
-  func syncStaged() throws
+  /// Syncs staged versions to the device, with their names, before their batch is committed.
+  /// - Parameters:
+  ///   - versions: the versions of the batch; `nil` for everything that is staged.
+  ///   - isAlone: whether the batch changes nothing but one value. It is acknowledged only once that is published, so
+  ///     neither the name need be synced nor bytes that are published in another form.
+  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws
 
   /// Applies the pending moves to and removals from value slots: a store that is one file writes it here, once for a
   /// whole batch. When it throws, none of them has been applied, unless the code is `outcomeUnknown`.
@@ -179,7 +183,7 @@ extension Slots {
   package func stamps() throws -> [StoreKey: SlotPresence]? { nil }
   package func checkWritable() throws {}
   package func prepare(_ key: StoreKey) throws {}
-  package func syncStaged() throws {}
+  package func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {}
   package func flush() throws {}
   package func sync() throws {}
   package func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? { nil }

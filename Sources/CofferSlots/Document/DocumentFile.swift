@@ -249,18 +249,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
-    // The copy first: after a kill in between, roll forward writes the file. Its name is not synced, since an older
-    // copy protects the file as well; a copy that a power loss has torn would be reported as damaged.
-    do { try control.replaceWithoutName(copyName, with: bytes, isSynced: true) } catch let error as StorageError {
-      throw StorageError(
-        error.code, "The copy of the file could not be written: \(error.message)", advice: error.advice, location: name,
-        underlying: error.underlying)
-    }
     let hash = Self.hash(bytes)
     let hashBefore = state.withLock { $0.read }.map { Self.hash($0.bytes) }
     let after: FileStamp?
     do {
-      after = try parent.opened().replace(fileName, with: bytes, scratch: scratchName, isReserved: true) { new in
+      after = try parent.opened().replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
         guard (try? parent.stamp(fileName)) == before.stamp else { return false }
         // Known before it is there: the watcher looks before this call returns. An edit that it has not heard of yet,
         // which has the stamp of the known state, is not.
@@ -274,48 +267,35 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       throw error.locating(at: name)
     }
     guard let after else { return false }
-    // Not synced either: without its seal the file is trusted, like one that another program has written.
-    try? control.replaceWithoutName(sealName, with: DocumentSeal(bytes, after).encoded, isSynced: false)
+    keepCopy(bytes, after)
     // The stamp is that of the file just published, even if another program has replaced it since.
     let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
     state.withLock { $0.read = reading }
     return true
   }
 
-  private var scratchName: String { ".\(fileName).coffer-new" }
-
-  /// Reserves disk space for the file and its copy, each with `count` more bytes than the larger of them has now.
-  func reserve(additional count: Int) throws {
-    let sizes = [try parent.stamp(fileName)?.size, try control.stamp(copyName)?.size]
-    let size = Int(sizes.compactMap { $0 }.max() ?? 0) + count
-    try control.reserve(copyName + ".new", count: size)
-    do { try parent.reserve(scratchName, count: size) } catch {
-      try? control.delete(copyName + ".new")
-      throw error
-    }
+  /// Writes the copy and the seal in place and without a sync: the file itself is synced, so all that can be lost is
+  /// its protection, until ``repairCopy()``. The next commit makes up for an error.
+  private func keepCopy(_ bytes: Data, _ stamp: FileStamp) {
+    _ = try? control.write(bytes, to: copyName, isSynced: false)
+    _ = try? control.write(DocumentSeal(bytes, stamp).encoded, to: sealName, isSynced: false)
   }
 
-  /// Whether reserved space is still unused.
-  var hasRoom: Bool {
-    let copy = try? control.stamp(copyName + ".new")
-    let file = try? parent.stamp(scratchName)
-    return copy.flatMap { $0 } != nil || file.flatMap { $0 } != nil
+  /// Writes a copy again that a kill or a power loss has left torn. Only one process at a time may call this.
+  func repairCopy() throws {
+    guard let copy = try control.read(copyName, limit: maximumSize), try seal()?.isOf(copy.data) != true else { return }
+    let present = try readAgain()
+    guard let stamp = present.stamp, !present.isCopy, let bytes = state.withLock({ $0.read?.bytes }) else { return }
+    keepCopy(bytes, stamp)
   }
 
-  /// Releases the space that ``reserve(additional:)`` has reserved.
-  func release() {
-    try? control.delete(copyName + ".new")
-    try? parent.delete(scratchName)
-  }
-
-  /// Encodes a document and decodes the result, so that an unreadable file never replaces a readable one.
   private func encoded(_ document: Format.Document) throws -> (bytes: Data, document: Format.Document) {
     do {
       let bytes = try format.encode(document)
       guard bytes.count <= maximumSize else {
         throw StorageError(.valueTooLarge, "the file would have more than \(maximumSize) bytes.")
       }
-      return (bytes, try format.decode(bytes))
+      return (bytes, try format.written(document, as: bytes))
     } catch {
       throw StorageError(
         .encodingFailed, "The values cannot be written as one file: \((error as? StorageError)?.message ?? "\(error)")",

@@ -22,8 +22,11 @@ package protocol DocumentFormat: Sendable {
   /// Decodes a file. Throws `damaged` if it is not valid.
   func decode(_ file: Data) throws -> Document
 
-  /// Encodes a document as a file.
+  /// Encodes a document as a file, which ``decode(_:)`` must accept.
   func encode(_ document: Document) throws -> Data
+
+  /// Returns the document to keep in memory for a file just encoded from it.
+  func written(_ document: Document, as file: Data) throws -> Document
 
   func keys(of document: Document) -> [StoreKey]
   func content(of key: StoreKey, in document: Document) throws -> SlotContent?
@@ -54,4 +57,5 @@ package protocol DocumentFormat: Sendable {
 
 extension DocumentFormat {
   package var holdsPropertyLists: Bool { false }
+  package func written(_ document: Document, as file: Data) throws -> Document { document }
 }

@@ -7,7 +7,7 @@ package import Foundation
 ///
 /// A control directory beside the file holds the journal, a file for each staged value, and a copy of the content
 /// written last: other programs overwrite such files in place, and leave a truncated file when they are killed.
-package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomReserving, Examinable {
+package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinable {
   private enum Step {
     case put(StoreKey, Format.Item, SlotID)
     case remove(StoreKey)
@@ -48,7 +48,8 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     staged = try directory.directory("staged", mayMake: !isReadOnly)
     retained = try directory.directory("retained", mayMake: !isReadOnly)
     quarantine = try directory.directory("quarantine", mayMake: !isReadOnly)
-    if !isReadOnly { try? staged.removeUnfinished() }  // Leftovers are harmless.
+    // Leftovers are harmless; earlier versions left some of the copy, too.
+    if !isReadOnly { for leftovers in [staged, directory] { try? leftovers.removeUnfinished() } }
     file = try DocumentFile(
       format, at: path, copyIn: directory, staged: staged, quarantine: isReadOnly ? nil : quarantine, name: name,
       onDamage: onDamage)
@@ -130,8 +131,8 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
   package func stage(
     _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
   ) throws -> SlotStamp? {
-    let tag = format.tag(of: attributes)
-    _ = try staged.write(try format.encodeStaged(data, as: id, for: key, tag: tag), to: id.description)
+    let bytes = try format.encodeStaged(data, as: id, for: key, tag: format.tag(of: attributes))
+    _ = try staged.write(bytes, to: id.description, isSynced: false)
     return format.stamp(of: id)
   }
 
@@ -168,7 +169,11 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
 
   package func removeQuarantined(_ name: String) throws { try quarantine.delete(name) }
 
-  package func syncStaged() throws { try staged.sync() }
+  package func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
+    if isAlone { return }
+    try staged.syncFiles(versions?.map(\.description))
+    try staged.sync()
+  }
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     guard let (from, id) = directory(source) else {
@@ -229,22 +234,13 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, RoomRese
     if !isSynced { try file.syncName() }
   }
 
-  /// Reserves space for the new file and its copy, which exist beside the old ones for a moment. Only for formats that
-  /// no other program writes, since the new size is known in advance only for those.
-  package func reserve(placing versions: [SlotID]) throws {
-    guard format.keepsSecrets else { return }
-    let sizes = try versions.map { Int(try staged.stamp($0.description)?.size ?? 0) + StoreKey.maximumSize + 64 }
-    try file.reserve(additional: sizes.reduce(4_096, +))
-  }
-
-  package var hasRoom: Bool { file.hasRoom }
-  package func release() { file.release() }
-
   // MARK: The copy
 
   package var servesCopy: Bool { file.servesCopy }
 
   package func acceptCopy() { file.acceptCopy() }
+
+  package func repairCopy() throws { try file.repairCopy() }
 
   package func problems() throws -> [String] {
     var problems = file.problems()

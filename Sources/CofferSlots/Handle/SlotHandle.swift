@@ -101,8 +101,9 @@ final class SlotHandle: Sendable {
         case .delete, .clear, .require, .putRecord, .deleteRecord, .requireRecord: records.append(nil)
         }
       }
-      // The names of several values must survive together. A single value that is lost was simply never committed.
-      if operations.syncStagedNames, records.contains(where: { $0 != nil }) { try slots.syncStaged() }
+      // Several values must survive together. A single value that is lost was simply never committed.
+      let versions = records.compactMap { $0?.id }
+      if !versions.isEmpty { try slots.syncStaged(versions, isAlone: !operations.syncStagedNames) }
     } catch let error as StorageError {
       discard(records)
       throw error.locating(at: name)
@@ -142,12 +143,12 @@ final class SlotHandle: Sendable {
 
 extension [WriteBatch.Operation] {
   /// Whether the names of the staged values are synced before the commit: those of a batch of several changes are.
-  var syncStagedNames: Bool { count(where: \.isChange) > 1 }
+  var syncStagedNames: Bool { lazy.filter(\.isChange).dropFirst().first != nil }
 }
 
 extension WriteBatch.Operation {
   /// Whether the operation is more than a precondition.
-  fileprivate var isChange: Bool {
+  var isChange: Bool {
     switch self {
     case .put, .delete, .clear, .putRecord, .deleteRecord: true
     case .require, .requireRecord: false

@@ -133,14 +133,6 @@ struct SlotJournal {
     }.compactMap { $0 }
   }
 
-  /// Returns the staged versions that are not yet published.
-  static func stagedVersions(in transaction: SQLiteTransaction) throws -> [SlotID] {
-    try transaction.query("SELECT staged FROM coffer_intents WHERE staged IS NOT NULL") {
-      SlotID($0.blob(0).prefix(16))
-    }
-    .compactMap { $0 }
-  }
-
   /// Returns the keys of the intents that are not yet carried out.
   static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<StoreKey> {
     Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })

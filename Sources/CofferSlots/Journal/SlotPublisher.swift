@@ -18,7 +18,7 @@ extension SlotHandle {
         let intents = try SlotJournal.intents(committer.statements, of: name)
         let unpublished = try publish(intents, committer)
         // What fails is called stored, so no power loss may remove it.
-        if !unpublished.waiting.isEmpty { try confirming { try slots.syncStaged() } }
+        if !unpublished.waiting.isEmpty { try confirming { try slots.syncStaged(nil, isAlone: false) } }
         isResumed = true
         resume(unpublished)
         // Delete removals at once: carried out again, one would remove a file that was restored meanwhile.
@@ -32,7 +32,7 @@ extension SlotHandle {
       // Either everything is published and only its intents remain, which the next commit deletes; or the lock of the
       // journal was not acquired, and nothing is published.
       if !isResumed {
-        try confirming { try slots.syncStaged() }
+        try confirming { try slots.syncStaged(nil, isAlone: false) }
         resume(Unpublished(all: unfinished(error)))
       }
     }
@@ -67,14 +67,13 @@ extension SlotHandle {
           }
         }
         if let staged = steps.last?.staged {
-          switch try publish(staged, key, committer) {
+          let mayBeLost = steps.last?.mayBeLost == true
+          switch try publish(staged, key, mayBeLost: mayBeLost, committer) {
           case .moved: unpublished.completed += 1
           case .wasThere: break
-          case .isMissing where steps.last?.mayBeLost == true:
+          case .isLost:
             unpublished.failures[key] = lost(key)
-          case .isLost, .isMissing:
-            unpublished.failures[key] = lost(key)
-            unpublished.lost.append(key)
+            if !mayBeLost { unpublished.lost.append(key) }
           }
         } else {
           unpublished.completed += try remove(key, versions: steps.compactMap(\.previous)) ? 1 : 0
@@ -106,24 +105,33 @@ extension SlotHandle {
   }
 
   private enum PublishResult {
-    case moved, wasThere, isLost, isMissing
+    case moved, wasThere, isLost
   }
 
-  /// Publishes a staged value, or quarantines it if it is damaged.
-  private func publish(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> PublishResult {
+  /// Publishes a staged value. A damaged one is quarantined, or removed if it was not synced: a power loss has torn it.
+  private func publish(
+    _ staged: SlotID, _ key: StoreKey, mayBeLost: Bool, _ committer: GroupCommitter
+  ) throws -> PublishResult {
     do {
-      guard try isWhole(staged, key, committer) else {
-        _ = try slots.move(.staged(staged), to: .quarantined(staged))
-        return .isLost
+      if try isWhole(staged, key, committer) {
+        let stamp = try slots.move(.staged(staged), to: .value(key))
+        if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
+        return .moved
       }
-      let stamp = try slots.move(.staged(staged), to: .value(key))
-      if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
-      return .moved
+      if mayBeLost {
+        try slots.delete(.staged(staged))
+      } else {
+        _ = try slots.move(.staged(staged), to: .quarantined(staged))
+      }
+      return .isLost
+    } catch let error as StorageError where error.code == .damaged && mayBeLost {
+      try slots.delete(.staged(staged))
+      return .isLost
     } catch let error as StorageError where error.code == .notFound {
       // It was published before; or it was lost to a power loss before its name was synced, and then the commit was
       // never acknowledged.
       guard let record = try SlotJournal.record(of: key, committer), record.id == staged else { return .wasThere }
-      guard try holds(key, one: [record]) else { return .isMissing }
+      guard try holds(key, one: [record]) else { return .isLost }
       // The process that moved it was killed before it recorded the stamp that later edits are compared with.
       if record.stamp == nil, let stamp = try slots.stamp(.value(key))?.stamp {
         try SlotJournal.note(stamp, of: staged, key, committer)

@@ -279,7 +279,7 @@ final class SlotReconciler: Sendable {
     try await journal.perform { [handle] committer in
       let needed = Set(try SlotJournal.intents(committer.statements, of: handle.name).compactMap(\.staged))
       handle.cleanUp(slots, orphans.subtracting(needed))
-      try? handle.releaseRoom(committer)
+      try? handle.repairCopy(committer)
     }
     return RecoveryReport(
       location: handle.name, completed: unpublished.completed, edited: outcome.changed, quarantined: quarantined ?? 0,

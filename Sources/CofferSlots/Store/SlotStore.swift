@@ -203,7 +203,7 @@ final class SlotStore: SlotCore {
     try Task.checkCancellation()
     try await reconcileBefore(batch)
     // System records are in the journal alone, so the store need not be available for them.
-    guard batch.selection.hasValues else {
+    guard batch.operations.contains(where: { $0.isChange && !$0.isAboutRecord }) else {
       var batch = batch
       batch.durability = .full
       return try await records.commitUntold(batch, from: origin)
@@ -218,9 +218,6 @@ final class SlotStore: SlotCore {
       },
       apply: { transaction in
         try SlotJournal.record(operations, staged.withLock { $0 }, done: handle.done, of: handle.name, in: transaction)
-        if let slots = handle.slots as? any RoomReserving {
-          try slots.reserve(placing: SlotJournal.stagedVersions(in: transaction))
-        }
         handle.reached(.recorded)
       },
       finish: { committer, resume in
@@ -235,9 +232,6 @@ final class SlotStore: SlotCore {
     } catch {
       let aside = staged.withLock { $0 }
       if !aside.isEmpty { try? await onQueue { handle.discard(aside) } }
-      if let error = error as? StorageError, error.code == .diskFull {
-        try? await records.perform { [handle] in try handle.releaseRoom($0) }
-      }
       throw error
     }
   }

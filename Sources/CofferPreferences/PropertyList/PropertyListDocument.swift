@@ -233,8 +233,8 @@ extension PreferenceValue {
   }
 
   /// Whether an XML property list represents the value exactly. It has no fractions of seconds, control characters,
-  /// five-digit years or negative zero, which Foundation drops silently, and a dictionary of one entry of a certain name
-  /// is none to it.
+  /// five-digit years or negative zero, which Foundation drops silently, and a dictionary of one entry of a certain
+  /// name is none to it.
   var fitsIntoXML: Bool {
     switch self {
     case .string(let text): text.unicodeScalars.allSatisfy(\.isXML)

@@ -68,9 +68,6 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Watchify/Sources/WatchifyKit/Notifications/NotificationService.swift", text: "[String: ChannelError]",
     reason: "names that channels define"),
   StringKeyException(
-    path: "Sources/CofferPreferences/PropertyList/PropertyListDocument.swift", text: "var entries: [String: Any]",
-    reason: "Foundation's format; its own dictionary traps on two forms of one name"),
-  StringKeyException(
     path: "Sources/Coffer/Router/Routing/KeyRegistry.swift", text: "[String: ",
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
   StringKeyException(

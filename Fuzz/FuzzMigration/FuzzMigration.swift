@@ -30,7 +30,6 @@ private func check(record: Data) {
 }
 
 private func check(attributes: ValueAttributes) {
-  _ = attributes.legacyTransaction
   guard let mark = try? SchemaMark(in: attributes) else { return }
   precondition(mark.version > 0, "a version is not positive")
   precondition((try? SchemaMark(in: mark.attributes)) == mark, "a version was changed by writing it")

@@ -5,22 +5,19 @@ import Foundation
 ///
 /// `take-over STORE SOURCE [keep] [bytes] [pause]` prints a line for each batch, and at the end the report and the peak
 /// of the memory in kilobytes. SOURCE is a directory of files or `keychain:SERVICE`. Originals are removed unless they
-/// are to be kept. `take-over-in-place` does the same in the directory of the store. With `pause`, each
-/// commit is followed by the line `committed`, and returns after a line of input.
+/// are to be kept. With `pause`, each commit is followed by the line `committed`, and returns after a line of input.
 /// `fill STORE COUNT SIZE` stores values.
 func runTakeOver(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
   switch command {
   case "take-over": try await takeOver(store, rest)
-  case "take-over-in-place": try await takeOver(store, rest, isInPlace: true)
   case "fill": try await fill(store, count: Int(rest[0]) ?? 0, size: Int(rest[1]) ?? 0)
   default: return false
   }
   return true
 }
 
-private func takeOver(_ store: String, _ rest: [String], isInPlace: Bool = false) async throws {
+private func takeOver(_ store: String, _ rest: [String]) async throws {
   var opening = StoreOptions()
-  if isInPlace { opening.foreignData = .takeOver }
   if rest.contains("pause") {
     opening.events = CofferEvents { event in
       guard case .committed = event.kind else { return }
@@ -30,7 +27,7 @@ private func takeOver(_ store: String, _ rest: [String], isInPlace: Bool = false
   }
   let engine = try await StoreLocation(store).open(opening)
   var options = TakeOverOptions()
-  options.removesOriginals = !isInPlace && !rest.contains("keep")
+  options.removesOriginals = !rest.contains("keep")
   say("opened")
   let run = engine.takeOver(from: source(rest), options: options)
   for await progress in run.updates { say("values \(progress.values)") }

@@ -95,12 +95,9 @@ package struct ByteCoding: Sendable {
   func value<T>(
     _ type: T.Type, of encoded: EncodedValue, isNative: Bool, for key: StoreKey, decode: (Data) throws -> T
   ) throws -> T {
-    if let error = StorageError.foreignForm(encoded.attributes, at: location, key: key) { throw error }
+    if let error = StorageError.otherForm(encoded.attributes, at: location, key: key) { throw error }
     do {
-      if !encoded.attributes.isEmpty {
-        if let value = try encoded.legacyValue(type) { return value }
-        if isNative, let value = encoded.preference(type) { return value }
-      }
+      if isNative, !encoded.attributes.isEmpty, let value = encoded.preference(type) { return value }
       return try decode(encoded.data)
     } catch let error as DataMigrationError {
       throw error.locating(at: location, key: key)

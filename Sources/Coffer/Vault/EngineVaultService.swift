@@ -59,7 +59,7 @@ public final class EngineVaultService: SwiftVaultService {
   public func loadData(forKey key: String) async throws -> Data? {
     try await VaultOperation.load(key).run {
       guard let entry = try await engine.entry(scope.key(key)) else { return nil }
-      if let error = StorageError.foreignForm(entry.attributes, at: engine.description, key: entry.key) { throw error }
+      if let error = StorageError.otherForm(entry.attributes, at: engine.description, key: entry.key) { throw error }
       return entry.value
     }
   }

@@ -35,7 +35,6 @@ enum Option: String, ProgramOption {
   case dryRun = "dry-run"
   case encoding, map, table, remove
   case onlyMapped = "only-mapped"
-  case camelCase = "camel-case"
   case onConflict = "on-conflict"
   case keyColumn = "keys"
   case valueColumn = "values"
@@ -96,7 +95,7 @@ enum Option: String, ProgramOption {
       OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
-      .onlyMapped, .write, .camelCase, .continue, .rollback, .help, .version:
+      .onlyMapped, .write, .continue, .rollback, .help, .version:
       nil
     }
   }
@@ -143,10 +142,9 @@ enum Option: String, ProgramOption {
     case .cipher: "aes256 (default) or chacha20; not changed later"
     case .anchorFile: "the file by which an older copy is noticed"
     case .acceptRollback: "anchor the store as it is, also an older copy"
-    case .encoding: "bytes, json, stored-object or stored-json"
+    case .encoding: "how the values are encoded, such as json"
     case .map: "store the value OLD under the key NEW"
     case .onlyMapped: "skip values that no --map names"
-    case .camelCase: "make userName of the name user_name"
     case .onConflict: "a key with another value: refuse, keep or replace"
     case .table: "the table of a database"
     case .keyColumn: "the column with the names"

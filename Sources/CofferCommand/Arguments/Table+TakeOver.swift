@@ -12,18 +12,20 @@ extension Table {
         isRequired: true),
     ],
     options: [
-      .encoding, .map, .camelCase, .onlyMapped, .onConflict, .table, .keyColumn, .valueColumn, .remove, .dryRun,
+      .encoding, .map, .onlyMapped, .onConflict, .table, .keyColumn, .valueColumn, .remove, .dryRun,
     ] + Option.ofKey + [.ignoreForeign, .json],
     details: [
       """
       The name of a file, of an entry or in the key column becomes the key, unless
       --map OLD=NEW gives another; one * in both stands for the same text. --map can
-      be given several times.
+      be given several times, and the first one that matches is used.
       """,
       """
       --encoding says how the values were stored: bytes (as they are, the default),
-      json (also text is in quotation marks), stored-object (JSON with a value and a
-      transaction id), or stored-json (JSON inside of that).
+      json (text is in quotation marks), json-data (base64 in these), stored-object
+      (JSON with a value and a transaction id), stored-json or stored-data (these
+      inside of that). Take values of several encodings in several runs, each with
+      --map and --only-mapped.
       """,
       """
       Each value is read back and compared. A key that has another value is reported
@@ -32,8 +34,6 @@ extension Table {
       not changed since.
       """,
       """
-      If STORE is file: with the directory SOURCE, each file is converted in place,
-      and nothing else uses the directory until all are.
       Links, pipes and subdirectories are not read. After Ctrl-C or a failure, run
       the same command again to continue.
       """,

@@ -11,8 +11,7 @@ func takeOverValues(_ invocation: Invocation) async throws -> ExitStatus {
   let source = try legacySource(at: path, invocation)
   let options = try takeOverOptions(invocation)
   let location = try StoreLocation(parsing: text)
-  var sources = try KeySources(invocation)
-  if source.isStore(at: location.expandingTilde.description) { sources.takeOverInPlace() }
+  let sources = try KeySources(invocation)
   try refuseKeys(in: source, invocation)
   // Before the store is created.
   try source.check(against: location.expandingTilde)
@@ -61,19 +60,34 @@ private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions
     }
     options.conflicts = policy
   }
-  let rules = try invocation.values(.map).map { text in
-    guard let equals = text.firstIndex(of: "=") else { throw UsageError("--map takes OLD=NEW.", .takeOverValues) }
-    return (old: String(text[..<equals]), new: String(text[text.index(after: equals)...]))
-  }
-  do {
-    options.mapping = try KeyMapping(
-      rules, takesOthers: !invocation.has(.onlyMapped), convertsSnakeCase: invocation.has(.camelCase))
-  } catch let error
-    as StorageError
-  {
-    throw UsageError(error.description, .takeOverValues)
+  let (rules, takesOthers) = (try invocation.values(.map).map(MappingRule.init), !invocation.has(.onlyMapped))
+  options.key = { name in
+    for rule in rules {
+      if let key = rule.key(for: name) { return try StoreKey(key) }
+    }
+    return takesOthers ? try StoreKey(name) : nil
   }
   return options
+}
+
+/// The keys of values whose names match the pattern of a `--map`. One `*` stands for any text.
+private struct MappingRule: Sendable {
+  let old, new: [Substring]
+
+  init(_ text: String) throws {
+    let equals = text.firstIndex(of: "=") ?? text.endIndex
+    old = text[..<equals].split(separator: "*", omittingEmptySubsequences: false)
+    new = text[equals...].dropFirst().split(separator: "*", omittingEmptySubsequences: false)
+    guard old != [""], new != [""], old.count <= 2, new.count <= old.count else {
+      throw UsageError("--map takes OLD=NEW, each with at most one *. A * in NEW needs one in OLD.", .takeOverValues)
+    }
+  }
+
+  func key(for name: String) -> String? {
+    guard old.count == 2 else { return name == old[0] ? String(new[0]) : nil }
+    guard name.count >= old[0].count + old[1].count, name.hasPrefix(old[0]), name.hasSuffix(old[1]) else { return nil }
+    return new.joined(separator: String(name.dropFirst(old[0].count).dropLast(old[1].count)))
+  }
 }
 
 /// Shows the progress and the outcome of a take-over.
@@ -112,9 +126,6 @@ private struct TakeOverCommand: Sendable {
     text += "."
     if report.conflicts > 0 {
       text += " The store has other values under those keys: --on-conflict keep or replace decides."
-    }
-    for name in report.unmatchedNames {
-      try? Output.error.note("--map '\(name.oneLine())=…': no value of the source has this name.", after: "coffer:")
     }
     if report.unreadable > 0 { text += " What cannot be read stays as it is." }
     try? Output.error.note(text)
@@ -156,7 +167,7 @@ extension TakeOverReport {
       ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),
       ("takenBytes", .number(takenBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
       ("skipped", .number(skipped)), ("unreadable", .number(unreadable)), ("removed", .number(removedOriginals)),
-      ("omitted", .number(omittedEntries)), ("unmatched", .list(unmatchedNames.map { .text($0) })),
+      ("omitted", .number(omittedEntries)),
       (
         "values",
         .list(

@@ -18,7 +18,7 @@ func legacySource(at path: String, _ invocation: Invocation) throws -> LegacySou
     return .table(path: path, table: table, keyColumn: key, valueColumn: value, encoding: encoding)
   }
   switch named(path) {
-  case .preferences(let suite): return .userDefaults(suite: suite, encoding: encoding)
+  case .preferences(let suite): return try .userDefaults(suite: suite, encoding: encoding)
   case .keychain(let service, let group): return .keychain(service: service, accessGroup: group, encoding: encoding)
   default: break
   }

@@ -9,12 +9,7 @@ extension StorageError {
     ),
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
     ("with EncryptedEngine.decrypt", "with 'coffer decrypt STORE'"),
-    (
-      StorageError.foreignAdvice,
-      "Take it over with 'coffer take-over', or give --ignore-foreign to use the values as they are. Nothing was "
-        + "changed."
-    ),
-    ("with takeOver(from:) into", "with 'coffer take-over' into"),
+    ("with takeOver(from:)", "with 'coffer take-over'"), ("set foreignData to .ignore", "give --ignore-foreign"),
     ("was deleted, .ignore rebuilds", "was deleted, --ignore-foreign rebuilds"),
     ("Reopen it with write access.", "Omit --read-only, where the store may be written."),
     (

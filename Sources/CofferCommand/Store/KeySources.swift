@@ -31,9 +31,6 @@ struct KeySources: Sendable {
   /// The label that an option states; `nil` for the one that a store has by default.
   var label: String?
 
-  /// Lets the store be opened to be taken over in its own directory.
-  mutating func takeOverInPlace() { passphrases.foreignData = .takeOver }
-
   /// The key material that an option names.
   private var material: RootKeySource?
   private let keyFile: SecretFile?

@@ -77,6 +77,23 @@ extension StorageError {
       location: location, key: key)
   }
 
+  /// Returns the error for a value whose bytes are not what was stored under its key: they are an envelope that was not
+  /// opened, or in the form of another program. Returns `nil` for any other.
+  package static func otherForm(
+    _ attributes: ValueAttributes, at location: @autoclosure () -> String, key: StoreKey
+  ) -> StorageError? {
+    guard !attributes.isEmpty else { return nil }
+    guard !attributes.isSealed else { return .isSealed(key, location: location()) }
+    // A JSON string (code 9), or a JSON object with a transaction id (code 12).
+    guard attributes[ValueAttribute<UInt8>(code: 9)] == 1 || attributes[ValueAttribute<UInt8>(code: 12)] != nil else {
+      return nil
+    }
+    return StorageError(
+      .foreignFormat, "An earlier version of Coffer has stored the value in the JSON of another program.",
+      advice: "Read its bytes with entry(_:) of the engine or 'coffer get', and write the key again. It is unchanged.",
+      location: location(), key: key)
+  }
+
   /// Returns the error for an envelope that is read without encryption.
   package static func isSealed(_ key: StoreKey, location: String) -> StorageError {
     StorageError(

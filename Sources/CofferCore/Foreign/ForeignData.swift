@@ -1,3 +1,11 @@
+/// What opening a store does where data of another origin is found instead of a store.
+public enum ForeignDataPolicy: String, Sendable, Hashable, CaseIterable {
+  /// Opening throws `foreignFormat`, which says what was recognized, and changes nothing. The default.
+  case refuse
+  /// The data is used as it is: each file or preference is a value, whose bytes nobody converts.
+  case ignore
+}
+
 /// What was recognized where a store was to be opened: data that no store of Coffer contains.
 ///
 /// ```swift
@@ -56,23 +64,19 @@ public struct ForeignData: Sendable, Hashable {
   /// The description in sentences, such as "The directory holds 2 files that no store of Coffer wrote: 'theme',
   /// 'userName'. They look like JSON text."
   public var summary: String {
-    let number = hasMore ? "more than \(count)" : "\(count)"
     let names = examples.map { "'\($0.escapingControlCharacters)'" }.joined(separator: ", ")
     let list = names.isEmpty ? "" : ": \(names)" + (count > examples.count ? ", …" : "")
-    switch container {
-    case .directory:
-      let files = count == 1 && !hasMore ? "1 file" : "\(number) files"
-      return "The directory is no store of Coffer, but holds \(files)\(list).\(forms)"
+    func number(of noun: String) -> String {
+      count == 1 && !hasMore ? "1 \(noun)" : (hasMore ? "more than " : "") + "\(count) \(noun)s"
+    }
+    return switch container {
+    case .directory: "The directory is no store of Coffer, but holds \(number(of: "file"))\(list).\(forms)"
     case .preferences:
-      let values = count == 1 && !hasMore ? "1 encoded value" : "\(number) encoded values"
-      return "The preferences hold \(values) of another library\(list).\(forms)"
-    case .keychain:
-      let items = count == 1 && !hasMore ? "1 secret" : "\(number) secrets"
-      return "The service of the keyring holds \(items) of another program\(list).\(forms)"
+      "The preferences hold \(number(of: "encoded value")) of another library\(list).\(forms)"
+    case .keychain: "The service of the keyring holds \(number(of: "secret")) of another program\(list).\(forms)"
     case .database:
-      let tables = count == 1 && !hasMore ? "1 table" : "\(number) tables"
-      let by = writer.map { " (\($0))" } ?? ""
-      return "The file is an SQLite database of another application\(by), with \(tables)\(list)."
+      "The file is an SQLite database of another application\(writer.map { " (\($0))" } ?? ""), with "
+        + "\(number(of: "table"))\(list)."
     }
   }
 
@@ -92,20 +96,17 @@ extension StorageError.Code {
 }
 
 extension StorageError {
-  /// The advice for data that a store can use as it is.
-  package static let foreignAdvice =
-    "Take it over with takeOver(from:), or set foreignData to .ignore to use the values as they are. Nothing was "
-    + "changed."
-
   /// Returns the error for data of another origin at the location of a store.
   package static func foreign(_ data: ForeignData) -> StorageError {
-    let advice =
+    var advice =
       data.container == .database
       ? "Take it over with takeOver(from:) into another file, or give the path of a store or of a file that does not "
         + "exist yet. Nothing was changed."
-      : data.container == .directory
-        ? foreignAdvice + " If it was a store whose folder .coffer was deleted, .ignore rebuilds the journal."
-        : foreignAdvice
+      : "Take it over with takeOver(from:) into another store, or set foreignData to .ignore to use the values as they "
+        + "are. Nothing was changed."
+    if data.container == .directory {
+      advice += " If it was a store whose folder .coffer was deleted, .ignore rebuilds the journal."
+    }
     var error = StorageError(.foreignFormat, data.summary, advice: advice, location: data.location)
     error.foreignData = data
     return error

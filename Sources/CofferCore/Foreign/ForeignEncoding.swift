@@ -24,18 +24,22 @@ public enum ForeignEncoding: String, Sendable, Hashable, CaseIterable {
   ///   - bytes: the value, or its first bytes.
   ///   - isWhole: whether `bytes` is the whole value. The beginning of a value is judged by its first characters.
   public init(recognizing bytes: Data, isWhole: Bool = true) {
+    let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
     if bytes.starts(with: Array("SQLite format 3\u{0}".utf8)) {
       self = .database
-    } else if Self.isPropertyList(bytes) {
+    } else if bytes.starts(with: Array("bplist0".utf8))
+      || first == UInt8(ascii: "<") && bytes.prefix(512).range(of: Data("<plist".utf8)) != nil
+    {
       self = .propertyList
-    } else if isWhole ? Self.isStoredObject(bytes) : Self.beginsStoredObject(bytes) {
+    } else if !isWhole, let first, "{[\"".utf8.contains(first) {
+      // The keys of an object are sorted.
+      self = bytes.starts(with: Array(#"{"transactionID":""#.utf8)) ? .storedObject : .jsonText
+    } else if isWhole, (try? JSONDecoder().decode(StoredObject.self, from: bytes)) != nil {
       self = .storedObject
-    } else if isWhole ? Self.isJSON(bytes) : Self.beginsJSON(bytes) {
+    } else if isWhole, (try? JSONDecoder().decode(AnyJSON.self, from: bytes)) != nil {
       self = .jsonText
-    } else if Self.isBase64(bytes, isWhole: isWhole) {
-      self = .base64
     } else {
-      self = .plain
+      self = Self.isBase64(bytes, isWhole: isWhole) ? .base64 : .plain
     }
   }
 
@@ -59,33 +63,6 @@ public enum ForeignEncoding: String, Sendable, Hashable, CaseIterable {
   /// Any JSON value: the decoder has parsed the text when it calls `init(from:)`.
   private struct AnyJSON: Decodable {
     init(from decoder: any Decoder) {}
-  }
-
-  /// Whether a whole value is a JSON object that wraps another value beside a transaction id.
-  package static func isStoredObject(_ bytes: Data) -> Bool {
-    first(of: bytes) == UInt8(ascii: "{") && bytes.range(of: Data("\"transactionID\"".utf8)) != nil
-      && (try? JSONDecoder().decode(StoredObject.self, from: bytes)) != nil
-  }
-
-  private static func beginsStoredObject(_ bytes: Data) -> Bool {
-    // The keys are sorted.
-    bytes.starts(with: Array(#"{"transactionID":""#.utf8))
-  }
-
-  private static func isJSON(_ bytes: Data) -> Bool {
-    first(of: bytes) != nil && (try? JSONDecoder().decode(AnyJSON.self, from: bytes)) != nil
-  }
-
-  private static func beginsJSON(_ bytes: Data) -> Bool {
-    first(of: bytes).map { [UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "\"")].contains($0) } ?? false
-  }
-
-  private static func first(of bytes: Data) -> UInt8? { bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } }
-
-  private static func isPropertyList(_ bytes: Data) -> Bool {
-    guard !bytes.starts(with: Array("bplist0".utf8)) else { return true }
-    let head = bytes.prefix(512)
-    return first(of: head) == UInt8(ascii: "<") && head.range(of: Data("<plist".utf8)) != nil
   }
 
   /// Whether the bytes are base64 that is no word: with padding, or long.

@@ -55,13 +55,6 @@ final class FileSlots: Slots {
     }
   }
 
-  var isTakingOver: Bool { get throws { try control.stamp(ForeignFiles.takeOverName) != nil } }
-
-  func endTakeOver() throws {
-    try control.delete(ForeignFiles.takeOverName)
-    try control.sync()
-  }
-
   func availability() -> StoreAvailability {
     do {
       if isReadOnly { try values.requireInPlace() } else { try checkWritable() }

@@ -26,32 +26,45 @@ package enum ForeignFiles {
   /// - Throws: `StorageError`: the errors of listing the directory.
   package static func recognize(in path: String, location: String) throws -> ForeignData? {
     let mark = path + "/" + FileSlots.controlName
-    let isBegun = try isBegun(in: path)
-    guard try isBegun || !PathParts.exists(mark) else { return nil }
+    guard try !PathParts.exists(mark) else { return nil }
     let directory = try Directory(path, location: location)
     let limit = nameLimit + incidental.count + 1
     var names = try directory.fileNames(limit: limit).filter { !incidental.contains($0) }
     guard !names.isEmpty else { return nil }
     // Another process may have created the store, and its first values, meanwhile.
-    guard try isBegun || (!PathParts.exists(mark) && !names.contains(where: FileName.isHashed)) else { return nil }
+    guard try !PathParts.exists(mark) && !names.contains(where: FileName.isHashed) else { return nil }
     names.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     let hasMore = names.count > nameLimit
     var encodings: [ForeignEncoding: Int] = [:]
     for name in names.prefix(sampleCount) {
       // A file that cannot be read is counted all the same.
       guard let head = try? directory.head(name, limit: sampleSize) else { continue }
-      if !isBegun, SealedValue.isPresent(in: head.data) { return nil }
+      if SealedValue.isPresent(in: head.data) { return nil }
       encodings[ForeignEncoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
     }
     return ForeignData(
       .directory, at: location, names: Array(names.prefix(nameLimit)), hasMore: hasMore, encodings: encodings)
   }
 
+  /// The file with which earlier versions marked a directory while they converted its files in place.
+  private static let formerMark = FileSlots.controlName + "/taking-over"
+
   /// Throws `foreignFormat` if the directory holds files of other programs that the configuration does not ignore.
   static func refuse(in path: String, location: String, unless policy: ForeignDataPolicy) throws {
-    guard policy == .refuse, let found = try recognize(in: path, location: location) else { return }
-    throw StorageError.foreign(found)
+    guard policy == .refuse else { return }
+    guard try !PathParts.exists(path + "/" + formerMark) else {
+      throw StorageError(
+        .foreignFormat,
+        "An earlier version of Coffer began to convert the files of this directory in place, and has not completed it: "
+          + "some still have the form of another program.",
+        advice: "Complete it with that version, or set foreignData to .ignore to use all files as they are. "
+          + "Nothing was changed.", location: location)
+    }
+    if let found = try recognize(in: path, location: location) { throw StorageError.foreign(found) }
   }
+
+  /// Removes the mark of an earlier version from a directory whose files are used as they are.
+  static func accept(in path: String) { unlink(path + "/" + formerMark) }
 
   /// Returns the names of the files whose values are envelopes. Reads the first bytes of each file and changes nothing.
   /// - Throws: `StorageError`: the errors of listing the directory.
@@ -59,46 +72,10 @@ package enum ForeignFiles {
     let directory = try Directory(path, location: location)
     return try directory.fileNames().filter { name in
       // A file that cannot be read is reported by whoever reads its value.
-      guard !isNoValue(name), let head = try? directory.head(name, limit: SealedValue.magic.count) else { return false }
+      guard FileName.key(of: name) != nil || FileName.isHashed(name),
+        let head = try? directory.head(name, limit: SealedValue.magic.count)
+      else { return false }
       return SealedValue.isPresent(in: head.data)
-    }
-  }
-
-  // MARK: Taking over in place
-
-  /// Whether a file in the directory of a store holds neither a value of the store nor what desktops leave in any
-  /// directory: no key has its name, since keys with upper-case letters, for example, are encoded in file names.
-  package static func isNoValue(_ name: String) -> Bool {
-    FileName.key(of: name) == nil && !FileName.isHashed(name) && !incidental.contains(name)
-  }
-
-  /// The file in the control directory of a directory that is being taken over in place.
-  static let takeOverName = "taking-over"
-  private static let beginning = FileSlots.controlName + "-new"
-
-  private static func isBegun(in path: String) throws -> Bool {
-    try PathParts.exists(path + "/" + FileSlots.controlName + "/" + takeOverName)
-  }
-
-  /// Follows the policy for a directory that is opened for writing: refuses it, marks it as being taken over, or
-  /// removes that mark, since its files are declared to be values.
-  static func prepare(_ path: String, location: String, _ policy: ForeignDataPolicy) throws {
-    switch policy {
-    case .refuse: try refuse(in: path, location: location, unless: policy)
-    case .takeOver:
-      guard try !isBegun(in: path), try recognize(in: path, location: location) != nil else { return }
-      // The directory is renamed with the mark in it: without that, it would make a store of the originals.
-      let directory = try Directory(path, location: location)
-      let control = try directory.directory(beginning)
-      _ = try control.write(Data(), to: takeOverName)
-      try control.sync()
-      try directory.rename(beginning, to: FileSlots.controlName, in: directory)
-      try directory.sync()
-    case .ignore:
-      guard try isBegun(in: path) else { return }
-      let control = try Directory(path + "/" + FileSlots.controlName, location: location)
-      try control.delete(takeOverName)
-      try control.sync()
     }
   }
 }

@@ -87,7 +87,8 @@ extension FileSlots {
       try requireStore(asGiven, name, configuration.foreignData)
     }
     let path = try canonical(asGiven, name)
-    try ForeignFiles.prepare(path, location: "file:\(path)", configuration.foreignData)
+    try ForeignFiles.refuse(in: path, location: "file:\(path)", unless: configuration.foreignData)
+    if configuration.foreignData == .ignore { ForeignFiles.accept(in: path) }
     return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
   }
 

@@ -19,16 +19,11 @@ package struct PropertyListFormat: DocumentFormat {
 
   package init() {}
 
-  package func decode(_ file: Data) throws -> PropertyListDocument {
-    try decode(file, allowsOldStyle: false)
-  }
-
   /// Decodes a file.
-  /// - Parameter allowsOldStyle: whether a dictionary in the old style, `{ name = value; }` in UTF-8, is accepted, too.
   /// - Throws: `valueTooLarge` for a binary file whose shared objects expand beyond all measure, and `damaged` for
   ///   anything else.
-  package func decode(_ file: Data, allowsOldStyle: Bool) throws -> PropertyListDocument {
-    guard let (root, isBinary) = try Self.root(of: file, allowsOldStyle), case .dictionary(let entries) = root else {
+  package func decode(_ file: Data) throws -> PropertyListDocument {
+    guard let (root, isBinary) = try Self.root(of: file), case .dictionary(let entries) = root else {
       throw StorageError(.damaged, "The preferences are damaged: the file is not a property list of names and values.")
     }
     var document = PropertyListDocument()
@@ -52,10 +47,10 @@ package struct PropertyListFormat: DocumentFormat {
   }
 
   /// Returns the value at the root of a file, and whether the file is binary; `nil` for no property list.
-  private static func root(of file: Data, _ allowsOldStyle: Bool) throws -> (PreferenceValue, isBinary: Bool)? {
+  private static func root(of file: Data) throws -> (PreferenceValue, isBinary: Bool)? {
     if let value = XMLPropertyListReader.value(of: file) { return (value, false) }
     var format = PropertyListSerialization.PropertyListFormat.xml
-    guard let list = try propertyList(file) ?? (allowsOldStyle && isOldStyle(file) ? file : nil),
+    guard let list = try propertyList(file),
       let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: &format)
     else { return nil }
     return PreferenceValue(propertyList: root, of: file.count).map { ($0, format == .binary) }
@@ -93,19 +88,6 @@ package struct PropertyListFormat: DocumentFormat {
       return nil
     }
     return Data(utf8Mark) + Data(text.utf8)
-  }
-
-  /// Whether the text can be a dictionary in the old style. Octal escapes of other than ASCII characters are refused:
-  /// they are of NeXTSTEP's character set, which Foundation decodes to other characters.
-  private static func isOldStyle(_ file: Data) -> Bool {
-    guard let text = String(validating: file, as: UTF8.self), text.utf8.last(where: { $0 > 0x20 }) == UInt8(ascii: "}")
-    else { return false }
-    var isEscaped = false
-    for byte in text.utf8 {
-      if isEscaped, byte == UInt8(ascii: "2") || byte == UInt8(ascii: "3") { return false }
-      isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
-    }
-    return true
   }
 
   /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.

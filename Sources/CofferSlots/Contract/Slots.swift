@@ -95,12 +95,6 @@ package protocol Slots: Sendable {
   /// staged.
   func prepare(_ key: StoreKey) throws
 
-  /// Whether the values are originals of another program, of which a take-over in place has not completed.
-  var isTakingOver: Bool { get throws }
-
-  /// Notes that the take-over in place has completed, so that the store can be opened.
-  func endTakeOver() throws
-
   /// Syncs staged versions to the device, with their names, before their batch is committed.
   /// - Parameters:
   ///   - versions: the versions of the batch; `nil` for everything that is staged.
@@ -149,8 +143,6 @@ extension Slots {
   package var listsSlowly: Bool { false }
   package var keepsSecrets: Bool { false }
   package var holdsPropertyLists: Bool { false }
-  package var isTakingOver: Bool { false }
-  package func endTakeOver() throws {}
 
   package func availability() -> StoreAvailability { .available }
 

@@ -107,9 +107,7 @@ extension SlotHandle {
   private func line(_ key: StoreKey, _ journal: SQLiteEngine) throws -> Line? {
     try journal.read { reader in
       try reader.withValue(key) { revision, bytes in
-        SlotRecord(bytes).map {
-          .recorded(Recorded(revision: revision, record: $0.read(by: configuration.foreignData)))
-        } ?? .unreadable
+        SlotRecord(bytes).map { .recorded(Recorded(revision: revision, record: $0)) } ?? .unreadable
       }
     }
   }
@@ -119,18 +117,7 @@ extension SlotHandle {
     guard let record = entry.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(entry.key, name)
     }
-    return Recorded(revision: entry.revision, record: record.read(by: configuration.foreignData))
-  }
-}
-
-extension SlotRecord {
-  /// The record as a configuration reads it: one that takes values of other programs as they are ignores the mark of
-  /// their form.
-  func read(by policy: ForeignDataPolicy) -> SlotRecord {
-    guard policy == .ignore, !attributes.isEmpty else { return self }
-    var record = self
-    record.attributes[.foreignForm] = nil
-    return record
+    return Recorded(revision: entry.revision, record: record)
   }
 }
 

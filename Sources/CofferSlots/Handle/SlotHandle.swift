@@ -84,15 +84,9 @@ final class SlotHandle: Sendable {
     records.reserveCapacity(operations.count)
     do {
       try slots.checkWritable()
-      // Only handles with this policy can have opened the store before the take-over has ended.
-      let isTakingOver = try configuration.foreignData == .takeOver && slots.isTakingOver
       for operation in operations {
         switch operation {
-        case .put(let key, let data, var attributes):
-          // Without it, the next run would take what the application saves for an original.
-          if isTakingOver, attributes[.legacyEncoding] == nil {
-            attributes[.legacyEncoding] = ValueAttributes.plainBytes
-          }
+        case .put(let key, let data, let attributes):
           if attributes.mustNotBeLost, !hasNotedAttributes.withLock({ $0 }) {
             try control.noteAttributes()
             hasNotedAttributes.withLock { $0 = true }

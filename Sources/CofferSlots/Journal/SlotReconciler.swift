@@ -183,7 +183,7 @@ final class SlotReconciler: Sendable {
       return 0
     }
     if case .record = line { try removeForm(of: key, transaction, &outcome) }
-    let record = handle.record(handle.nextID(), key, content, handle.form(of: content))
+    let record = handle.record(handle.nextID(), key, content.asEdit)
     try SlotJournal.put(record, of: key, in: transaction)
     // Without the record, no commit would remove the form with its value.
     if KeptForms.contains(key) { try transaction.change(.putRecord(KeptForms.record, Data())) }
@@ -288,17 +288,6 @@ final class SlotReconciler: Sendable {
 }
 
 extension SlotHandle {
-  /// Returns the attribute of an edit that no read may take for the value: an envelope, as after the loss of the
-  /// journal with its key ring, or a form of another program.
-  fileprivate func form(of content: SlotContent) -> ValueAttributes {
-    guard !SealedValue.isPresent(in: content.data) else { return .foundEnvelope }
-    var attributes = ValueAttributes.none
-    guard configuration.foreignData == .refuse, !slots.keepsSecrets, ForeignEncoding.isStoredObject(content.data)
-    else { return attributes }
-    attributes[.foreignForm] = 1
-    return attributes
-  }
-
   /// Returns the staged versions of handles that no longer exist.
   fileprivate func orphans(_ slots: [Slot]) -> Set<SlotID> {
     let staged = slots.compactMap { slot -> SlotID? in

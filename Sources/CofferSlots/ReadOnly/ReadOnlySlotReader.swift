@@ -14,8 +14,6 @@ final class ReadOnlySlotReader: Sendable {
   /// The journal, or `nil` if there is none; the values are then read without records.
   let journal: SQLiteEngine?
   private let name: String
-  /// What is done with values in the form of another program.
-  let policy: ForeignDataPolicy
   private let onDamage: (@Sendable (DamageReport) -> Void)?
   private let reported = Locked<Set<SlotID>>([])
 
@@ -23,11 +21,9 @@ final class ReadOnlySlotReader: Sendable {
   private static let attempts = 16
 
   init(
-    _ slots: any Slots, _ journal: SQLiteEngine?, name: String, policy: ForeignDataPolicy,
-    onDamage: (@Sendable (DamageReport) -> Void)?
+    _ slots: any Slots, _ journal: SQLiteEngine?, name: String, onDamage: (@Sendable (DamageReport) -> Void)?
   ) {
     (self.slots, self.journal, self.name, self.onDamage) = (slots, journal, name, onDamage)
-    self.policy = policy
   }
 
   // MARK: The newest state
@@ -134,9 +130,9 @@ final class ReadOnlySlotReader: Sendable {
   private func line(_ key: StoreKey) throws -> Recorded? {
     guard let journal else { return nil }
     return try journal.read { reader in
-      try reader.withValue(key) { [name, policy] revision, bytes in
+      try reader.withValue(key) { [name] revision, bytes in
         guard let record = SlotRecord(bytes) else { throw StorageError.damagedRecord(key, name) }
-        return Recorded(revision: revision, record: record.read(by: policy))
+        return Recorded(revision: revision, record: record)
       }
     }
   }

@@ -156,8 +156,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
     }
-    return try reader.value(
-      key, at: SlotHandle.Recorded(revision: record.revision, record: known.read(by: reader.policy)))
+    return try reader.value(key, at: SlotHandle.Recorded(revision: record.revision, record: known))
   }
 
   /// Reads from the store, on a dispatch queue if reads can block.

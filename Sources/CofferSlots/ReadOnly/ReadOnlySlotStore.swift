@@ -43,8 +43,7 @@ final class ReadOnlySlotStore: SlotCore {
       try control.hasJournal()
       ? SQLiteEngine.openBlocking(
         at: control.journal, configuration: journalConfiguration, readOnlyBecause: reason) : nil
-    reader = ReadOnlySlotReader(
-      slots, journal, name: name, policy: configuration.foreignData, onDamage: configuration.tell)
+    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.tell)
     refusal = StorageError.readOnly(because: reason, location: name)
     var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,

@@ -1,5 +1,6 @@
 import Coffer
 import CofferCSQLite
+import CofferCore
 import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
@@ -32,11 +33,28 @@ import Testing
     return options
   }
 
+  /// Takes the values with the encodings of their types, each in a run of its own, and then the others as text or JSON.
+  /// - Returns: The numbers of values that were taken, and of originals that were removed.
+  private func takeAll(
+    into engine: any StorageEngine, _ options: TakeOverOptions = TakeOverOptions(),
+    from source: (LegacyEncoding) -> LegacySource
+  ) async throws -> [Int] {
+    var (taken, removed) = (0, 0)
+    for (encoding, names) in [(LegacyEncoding.jsonData, ["bytes"]), (.bytes, ["theme", "url"]), (.json, [])] {
+      var options = options
+      options.conflicts = .keepStored
+      options.key = { names.isEmpty || names.contains($0) ? try StoreKey($0) : nil }
+      let report = try await engine.takeOver(from: source(encoding), options: options).result()
+      #expect(report.isComplete)
+      (taken, removed) = (taken + report.taken, removed + report.removedOriginals)
+    }
+    return [taken, removed]
+  }
+
   private func requireSameValues(_ store: TypedStore) async throws {
     #expect(try await store.load(String.self, for: "text") == "a \"quoted\" / text\n")
     #expect(try await store.load(Data.self, for: "bytes") == Data([0, 255, 1]))
     #expect(try await store.load(Theme.self, for: "theme") == .dark)
-    #expect(try await store.load(String.self, for: "theme") == "dark")
     #expect(try await store.load(Note.self, for: "note") == Note(title: "é", count: 2))
     #expect(try await store.load([Double].self, for: "list") == [1.5, -2])
     #expect(try await store.load(Bool.self, for: "flag") == true)
@@ -46,16 +64,9 @@ import Testing
   @Test(arguments: ["sqlite", "file"]) func adaptersOfDocument1(scheme: String) async throws {
     try write("various-files")
     let engine = try await StoreLocation("\(scheme):\(directory.path("new"))").open()
-    let report = try await engine.takeOver(from: .files(directory: origin, encoding: .json), options: removing())
-      .result()
-    #expect(report.taken == 8 && report.isComplete && report.removedOriginals == 8)
-    #expect(try names().isEmpty)
-    let store = TypedStore(engine: engine)
-    try await requireSameValues(store)
-    // A value that is saved again has Coffer's own form.
-    try await store.save("dark", for: "theme")
-    #expect(try await engine.entry("theme")?.value == Data("dark".utf8))
-    #expect(try await store.load(String.self, for: "theme") == "dark")
+    let counts = try await takeAll(into: engine, removing()) { .files(directory: origin, encoding: $0) }
+    #expect(counts == [8, 8] && try names().isEmpty)
+    try await requireSameValues(TypedStore(engine: engine))
     try await engine.close()
   }
 
@@ -72,8 +83,7 @@ import Testing
   @Test func propertyLists() async throws {
     try write("various-entries")
     let engine = MemoryEngine()
-    let report = try await engine.takeOver(from: .propertyList(path: origin, encoding: .json)).result()
-    #expect(report.taken == 11 && report.isComplete)
+    #expect(try await takeAll(into: engine) { .propertyList(path: origin, encoding: $0) } == [11, 0])
     let store = TypedStore(engine: engine)
     try await requireSameValues(store)
     #expect(try await store.load(String.self, for: "name") == "plain")
@@ -130,6 +140,76 @@ import Testing
     try await engine.close()
   }
 
+  @Test("JSON in an object with a transaction id is unwrapped, and what has another form is reported")
+  func storedEncodings() async throws {
+    for (encoding, value) in [(LegacyEncoding.storedJSON, #""text""#), (.storedData, #""AAE=""#), (.storedData, "1")] {
+      let inner = Data(value.utf8).base64EncodedString()
+      try file("value", #"{"transactionID":"7B1C3E3E-6F5B-4E0B-9D2A-000000000001","value":"\#(inner)"}"#)
+      let engine = MemoryEngine()
+      let report = try await engine.takeOver(from: .files(directory: origin, encoding: encoding)).result()
+      let expected: [String: Data] = [#""text""#: Data("text".utf8), #""AAE=""#: Data([0, 1])]
+      #expect(try await engine.entry("value")?.value == expected[value])
+      #expect(report.unreadable == (value == "1" ? 1 : 0))
+    }
+  }
+
+  @Test("A value that the store cannot hold is reported, and the others are taken")
+  func obstructed() async throws {
+    for name in ["userName", "photos"] { try file(name, "\"\(name)\"") }
+    let new = directory.path("new")
+    try FileManager.default.createDirectory(atPath: new + "/photos", withIntermediateDirectories: true)
+    let engine = try await StoreLocation("file:\(new)").open()
+    let source = LegacySource.files(directory: origin, encoding: .json)
+    for _ in 0..<2 {
+      let report = try await engine.takeOver(from: source).result()
+      #expect(report.unreadable == 1 && report.entries.contains { $0.name == "photos" }, "\(report)")
+      #expect(try await engine.entry("userName")?.value == Data("userName".utf8))
+    }
+    try FileManager.default.removeItem(atPath: new + "/photos")
+    let report = try await engine.takeOver(from: source).result()
+    #expect(report.isComplete && report.taken == 1)
+    try await engine.close()
+  }
+
+  @Test("A directory that an earlier version was converting in place is refused, and nothing in it is lost")
+  func begunByAnEarlierVersion() async throws {
+    let contents = ["object": #"{"transactionID":"x"}"#, "text": "\"John\"", "bytes": "plain", "theme": "\"dark\""]
+    var options = StoreOptions()
+    options.foreignData = .ignore
+    let engine = try await StoreLocation("file:\(origin)").open(options)
+    for (code, number, key) in [(UInt8(12), UInt8(1), "object"), (9, 1, "text"), (9, 0, "bytes"), (11, 7, "theme")] {
+      var attributes = ValueAttributes()
+      attributes[ValueAttribute<UInt8>(code: code)] = number
+      let data = Data(try #require(contents[key]).utf8)
+      try await engine.commit(WriteBatch([.put(StoreKey(key), data, attributes)]), from: StoreOrigin())
+    }
+    try await engine.close()
+    try file(".coffer/taking-over", "")
+    for access in [StoreAccess.readWrite, .readOnly] {
+      var refusing = StoreOptions()
+      refusing.access = access
+      let error = await #expect(throws: StorageError.self) { [refusing] in
+        try await StoreLocation("file:\(origin)").open(refusing)
+      }
+      #expect(error?.code == .foreignFormat && error?.message.contains("has not completed it") == true)
+    }
+    for (key, value) in contents {
+      #expect(try Data(contentsOf: URL(fileURLWithPath: "\(origin)/\(key)")) == Data(value.utf8))
+    }
+    try await StoreLocation("file:\(origin)").open(options).close()
+    let store = TypedStore(engine: try await StoreLocation("file:\(origin)").open())
+    for (key, value) in contents {
+      #expect(try await store.engine.entry(StoreKey(key))?.value == Data(value.utf8))
+      if key == "object" || key == "text" {
+        let error = await #expect(throws: StorageError.self) { try await store.load(String.self, for: StoreKey(key)) }
+        #expect(error?.code == .foreignFormat)
+        try await store.save(value, for: StoreKey(key))
+      }
+      #expect(try await store.load(String.self, for: StoreKey(key)) == value)
+    }
+    try await store.engine.close()
+  }
+
   @Test func aDryRunChangesNothing() async throws {
     try write("various-files")
     var options = removing()
@@ -162,15 +242,12 @@ import Testing
     for name in ["theme", "cache.a", "cache.b", "other"] { try file(name, "\"\(name)\"") }
     try file("same", "1")
     var options = TakeOverOptions()
-    options.mapping = try KeyMapping(
-      [("cache.*", "cache/*"), ("cache.b", "b"), ("same", "theme"), ("theme", "theme")], takesOthers: false)
+    let keys: [String: StoreKey] = ["cache.a": "cache/a", "cache.b": "b", "same": "theme", "theme": "theme"]
+    options.key = { keys[$0] }
     let engine = MemoryEngine()
     let report = try await engine.takeOver(from: .files(directory: origin, encoding: .json), options: options).result()
     #expect(report.taken == 3 && report.skipped == 1 && report.conflicts == 1)
     #expect(try await engine.summaries().map(\.key.string) == ["b", "cache/a", "theme"])
-    for (old, new) in [("a", "*"), ("**", "x"), ("", "x"), ("x", "")] {
-      #expect(throws: StorageError.self) { try KeyMapping([(old, new)]) }
-    }
   }
 
   @Test func theFilesOfTheStoreAreRefused() async throws {

@@ -1,23 +1,24 @@
-public import CofferCore
+import CofferCore
 public import Foundation
 
 /// How another library has encoded the bytes of a value that `StorageEngine.takeOver(from:options:)` reads.
+///
+/// JSON does not say whether a string was text, the bytes of `Data` or a value of another type, so that the encoding
+/// does: it is chosen for each run, and ``TakeOverOptions/key`` chooses the values of the run.
 public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
-  /// The bytes are the value.
+  /// The bytes are the value, such as JSON of any type but `String` and `Data`.
   case bytes
-  /// The output of `JSONEncoder`: also a string is in quotation marks, and `Data` is base64.
+  /// The output of `JSONEncoder`: a string is stored as the text that it encodes, any other JSON as it is.
   case json
+  /// The output of `JSONEncoder` for `Data`: a string in base64, which is stored as the bytes that it encodes.
+  case jsonData = "json-data"
   /// JSON of an object with a `transactionID` and a base64 `value`, whose bytes are the value; or the same object as a
   /// JSON string in base64, as in a keychain.
   case storedObject = "stored-object"
-  /// As ``storedObject``, and the bytes inside are JSON again, as a property wrapper stores them.
+  /// As ``storedObject``, and the bytes inside are ``json``, as a property wrapper stores them.
   case storedJSON = "stored-json"
-}
-
-/// A value that was taken from an origin and decoded.
-package struct LegacyValue: Sendable {
-  package var data: Data
-  package var attributes: ValueAttributes = .none
+  /// As ``storedObject``, and the bytes inside are ``jsonData``.
+  case storedData = "stored-data"
 }
 
 /// The reason why a value of an origin cannot be read, as a lower-case clause without any byte of it.
@@ -32,69 +33,39 @@ extension LegacyEncoding {
   }
 
   /// Returns the value that the bytes encode.
-  package func decode(_ data: Data) throws(LegacyFailure) -> LegacyValue {
+  package func decode(_ data: Data) throws(LegacyFailure) -> Data {
     switch self {
-    case .bytes: return LegacyValue(data: data)
-    case .json: return try Self.json(data)
-    case .storedObject, .storedJSON:
-      let object = try Self.unwrap(data)
-      var value = self == .storedJSON ? try Self.json(object.value) : LegacyValue(data: object.value)
-      value.attributes[.legacyTransaction] = object.transactionID.uuidString
-      return value
+    case .bytes: data
+    case .json: try Self.json(data)
+    case .jsonData: try Self.bytes(data)
+    case .storedObject: try Self.unwrap(data)
+    case .storedJSON: try Self.json(Self.unwrap(data))
+    case .storedData: try Self.bytes(Self.unwrap(data))
     }
   }
 
-  private static func unwrap(_ data: Data) throws(LegacyFailure) -> StoredObject {
+  private static func unwrap(_ data: Data) throws(LegacyFailure) -> Data {
     // In a keychain, the object is encoded once more.
     let data = (try? JSONDecoder().decode(Data.self, from: data)) ?? data
     guard let object = try? JSONDecoder().decode(StoredObject.self, from: data) else {
       throw LegacyFailure(reason: "it is not an object with a value and a transaction id")
     }
-    return object
+    return object.value
   }
 
-  /// Keeps the JSON as it is, which typed reads decode. Only a JSON string is ambiguous: it may have been a `String`, a
-  /// `Data` in base64, or any other type that encodes itself as a string. The attribute lets the reader decide.
-  private static func json(_ data: Data) throws(LegacyFailure) -> LegacyValue {
+  private static func json(_ data: Data) throws(LegacyFailure) -> Data {
     guard String(validating: data, as: UTF8.self) != nil else { throw LegacyFailure(reason: "it is not UTF-8") }
-    if (try? JSONDecoder().decode(String.self, from: data)) != nil {
-      var attributes = ValueAttributes.none
-      attributes[.legacyEncoding] = ValueAttributes.jsonText
-      return LegacyValue(data: data, attributes: attributes)
-    }
+    if let text = try? JSONDecoder().decode(String.self, from: data) { return Data(text.utf8) }
     guard (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)) != nil else {
       throw LegacyFailure(reason: "it is not JSON; it may be truncated")
     }
-    return LegacyValue(data: data)
+    return data
   }
-}
 
-extension ValueAttribute<String> {
-  /// The transaction id that the original of a value had.
-  static let legacyTransaction = ValueAttribute(code: 11)
-}
-
-extension ValueAttributes {
-  /// The transaction id under which another library had stored a value that was taken over from a
-  /// ``LegacyEncoding/storedObject``, until the key is written again; `nil` for other values.
-  public var legacyTransaction: TransactionID? { self[.legacyTransaction].flatMap { UUID(uuidString: $0) } }
-
-  /// The value of the attribute `legacyEncoding` for a JSON string, which `String` and `Data` must be decoded from.
-  static let jsonText: UInt8 = 1
-}
-
-extension EncodedValue {
-  /// Returns the text or bytes that another library has encoded as a JSON string, or `nil` for any other value, whose
-  /// bytes are what Coffer itself stores.
-  func legacyValue<T>(_ type: T.Type) throws -> T? {
-    guard !attributes.isEmpty, type == String.self || type == Data.self,
-      let encoding = attributes[.legacyEncoding]
-    else { return nil }
-    guard encoding != ValueAttributes.plainBytes else { return nil }
-    guard encoding == ValueAttributes.jsonText else {
-      throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "an unknown encoding"))
+  private static func bytes(_ data: Data) throws(LegacyFailure) -> Data {
+    guard let bytes = try? JSONDecoder().decode(Data.self, from: data) else {
+      throw LegacyFailure(reason: "it is not a JSON string in base64")
     }
-    if type == String.self { return try JSONDecoder().decode(String.self, from: data) as? T }
-    return try JSONDecoder().decode(Data.self, from: data) as? T
+    return bytes
   }
 }

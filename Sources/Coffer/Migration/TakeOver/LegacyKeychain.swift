@@ -6,18 +6,15 @@ import Foundation
 struct LegacyKeychain: LegacyOrigin {
   let ignored: [TakeOverReport.Entry] = []
   private let originals: KeyringOriginals
-  private let encoding: LegacyEncoding
   var names: [String] { originals.names }
 
-  init(service: String, accessGroup: String?, _ encoding: LegacyEncoding) throws {
+  init(service: String, accessGroup: String?) throws {
     originals = try KeyringOriginals(
       service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
-    self.encoding = encoding
   }
 
   func read(_ name: String) throws -> LegacyOriginal? {
-    guard let item = try originals.read(name) else { return nil }
-    return LegacyOriginal(name: name, value: try encoding.decode(item.data), item: item)
+    try originals.read(name).map { LegacyOriginal(name: name, data: $0.data, item: $0) }
   }
 
   func remove(_ found: [LegacyOriginal]) throws -> [Bool] {

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferFileSystem
 import CofferKeychain
 import CofferPreferences
 import Foundation
@@ -14,13 +13,9 @@ import Foundation
 public enum LegacySource: Hashable, Sendable {
   /// The regular files of a directory; the name of a file is the name of its value. Subdirectories are not read.
   case files(directory: String, encoding: LegacyEncoding = .bytes)
-  /// The entries of a property list file: XML, binary, or in the old style of NeXTSTEP, whose values are text, bytes
-  /// and collections of them. The encoding concerns entries of raw bytes; other types are kept.
+  /// The entries of a property list file, XML or binary. The encoding concerns entries of raw bytes; other types are
+  /// kept.
   case propertyList(path: String, encoding: LegacyEncoding = .bytes)
-  /// The entries of a suite of `UserDefaults`, or of this program's own for `nil`, read from the property list in which
-  /// Foundation keeps it, in any form as for ``propertyList(path:encoding:)``. A program that has the suite open writes
-  /// its last changes there when it calls `synchronize()` or ends.
-  case userDefaults(suite: String?, encoding: LegacyEncoding = .bytes)
   /// The secrets of a service in the desktop's keyring that other programs have stored under `account`, `username` or
   /// `user`, in the default collection. A locked keyring ends the take-over; the next one continues.
   case keychain(service: String, accessGroup: String? = nil, encoding: LegacyEncoding = .bytes)
@@ -29,27 +24,27 @@ public enum LegacySource: Hashable, Sendable {
   case table(
     path: String, table: String, keyColumn: String, valueColumn: String, encoding: LegacyEncoding = .bytes)
 
-  /// The path of the directory or file, or the location of the suite or service.
+  /// Returns the entries of a suite of `UserDefaults`, or of this program's own for `nil`: the property list in which
+  /// Foundation keeps it. A program that has the suite open writes its last changes there when it calls
+  /// `synchronize()` or ends.
+  /// - Throws: `StorageError` for a suite whose name is no file name, or without a directory for preferences.
+  public static func userDefaults(suite: String?, encoding: LegacyEncoding = .bytes) throws -> LegacySource {
+    .propertyList(path: try PreferencesInspection.paths(of: suite).path, encoding: encoding)
+  }
+
+  /// The path of the directory or file, or the location of the service.
   public var path: String {
     switch self {
     case .files(let path, _), .propertyList(let path, _), .table(let path, _, _, _, _): path
-    case .userDefaults(let suite, _): "prefs:" + (suite ?? "")
     case .keychain(let service, let group, _): "keychain:\(service)" + (group.map { "@\($0)" } ?? "")
     }
   }
 
-  /// The source with the path of the file that a suite has at present.
-  /// - Throws: `StorageError` for a suite whose name is no file name, or without a directory for preferences.
-  func located() throws -> LegacySource {
-    guard case .userDefaults(let suite, let encoding) = self else { return self }
-    return .propertyList(path: try PreferencesInspection.paths(of: suite).path, encoding: encoding)
-  }
-
-  /// The path of the directory or file, or `nil` if the source is none.
-  var filePath: String? {
+  var encoding: LegacyEncoding {
     switch self {
-    case .files, .propertyList, .table: path
-    case .userDefaults, .keychain: nil
+    case .files(_, let encoding), .propertyList(_, let encoding), .keychain(_, _, let encoding),
+      .table(_, _, _, _, let encoding):
+      encoding
     }
   }
 
@@ -57,22 +52,18 @@ public enum LegacySource: Hashable, Sendable {
   var isRemovable: Bool {
     switch self {
     case .files, .keychain: true
-    case .propertyList, .userDefaults, .table: false
+    case .propertyList, .table: false
     }
   }
 
   func open(limit: Int, keepsPreferenceTypes: Bool) throws -> any LegacyOrigin {
     switch self {
-    case .files(let directory, let encoding):
-      return try LegacyFiles(directory, encoding, limit: limit)
+    case .files(let directory, _): try LegacyFiles(directory, limit: limit)
     case .propertyList(let path, let encoding):
-      return try LegacyPropertyList(path, encoding, keepsTypes: keepsPreferenceTypes)
-    case .userDefaults:
-      return try located().open(limit: limit, keepsPreferenceTypes: keepsPreferenceTypes)
-    case .keychain(let service, let group, let encoding):
-      return try LegacyKeychain(service: service, accessGroup: group, encoding)
-    case .table(let path, let table, let keyColumn, let valueColumn, let encoding):
-      return try LegacyTable(path, table: table, key: keyColumn, value: valueColumn, encoding)
+      try LegacyPropertyList(path, keepsTypes: keepsPreferenceTypes, isDecoded: encoding == .bytes)
+    case .keychain(let service, let group, _): try LegacyKeychain(service: service, accessGroup: group)
+    case .table(let path, let table, let keyColumn, let valueColumn, _):
+      try LegacyTable(path, table: table, key: keyColumn, value: valueColumn)
     }
   }
 }
@@ -94,10 +85,11 @@ protocol LegacyOrigin: Sendable {
 /// A value as it was read from an origin.
 struct LegacyOriginal: Sendable {
   let name: String
-  var value: LegacyValue
-  var stamp: FileStamp?
-  /// The SHA-256 of the original's bytes.
-  var digest = Data()
+  /// The bytes as they are in the origin.
+  let data: Data
+  var attributes = ValueAttributes.none
+  /// Whether the bytes are the value, whatever the encoding of the source.
+  var isDecoded = false
   /// The item of a keyring.
   var item: KeyringOriginals.Original?
 }

@@ -13,12 +13,10 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
   private let database: OpaquePointer
   private let path: String
   private let query: String
-  private let encoding: LegacyEncoding
 
-  init(_ path: String, table: String, key: String, value: String, _ encoding: LegacyEncoding) throws {
+  init(_ path: String, table: String, key: String, value: String) throws {
     let (table, key, value) = (try Self.quoted(table), try Self.quoted(key), try Self.quoted(value))
     self.path = path
-    self.encoding = encoding
     query = "SELECT \(value) FROM main.\(table) WHERE \(key) = ?1 LIMIT 2"
     // SQLite would wait at a pipe for its writer.
     let parts = PathParts(path)
@@ -69,7 +67,7 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
     // The rows are those of one transaction, so it cannot be gone.
     guard let value = found.first else { throw LegacyFailure(reason: "no row is found by its name") }
     guard let value else { throw LegacyFailure(reason: "it is NULL") }
-    return LegacyOriginal(name: name, value: try encoding.decode(value))
+    return LegacyOriginal(name: name, data: value)
   }
 
   /// Runs a statement, and calls `body` with each row.
@@ -80,12 +78,7 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
     guard code == SQLITE_OK, let statement else { throw Self.failure(code, path) }
     if let name {
       let copied = unsafeBitCast(-1 as Int, to: sqlite3_destructor_type.self)
-      let bytes = Array(name.utf8)
-      code = bytes.withUnsafeBytes { bytes in
-        bytes.withMemoryRebound(to: CChar.self) {
-          sqlite3_bind_text(statement, 1, $0.baseAddress, Int32($0.count), copied)
-        }
-      }
+      code = sqlite3_bind_text(statement, 1, name, Int32(name.utf8.count), copied)
       guard code == SQLITE_OK else { throw Self.failure(code, path) }
     }
     while true {
@@ -121,20 +114,14 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
   }
 
   private static func failure(_ code: Int32, _ path: String) -> StorageError {
-    let text = String(cString: sqlite3_errstr(code))
-    switch code & 0xFF {
-    case SQLITE_NOTADB, SQLITE_CORRUPT:
-      return StorageError(
-        .damaged, "The database is damaged, encrypted or none.", advice: "Nothing was changed in it.", location: path,
-        underlying: .init(domain: "SQLite", code: Int(code), text: text))
-    case SQLITE_ERROR:
-      return StorageError(
-        .notFound, "The database has no such table or column.", advice: "Check the names. Nothing was changed.",
-        location: path, underlying: .init(domain: "SQLite", code: Int(code), text: text))
-    default:
-      return StorageError(
-        .inputOutput, "The database cannot be read.", advice: "Nothing was changed in it. Try it again.",
-        location: path, underlying: .init(domain: "SQLite", code: Int(code), text: text))
-    }
+    let (kind, message, advice): (StorageError.Code, String, String) =
+      switch code & 0xFF {
+      case SQLITE_NOTADB, SQLITE_CORRUPT: (.damaged, "The database is damaged, encrypted or none.", "Restore a copy.")
+      case SQLITE_ERROR: (.notFound, "The database has no such table or column.", "Check the names.")
+      default: (.inputOutput, "The database cannot be read.", "Try it again.")
+      }
+    return StorageError(
+      kind, message, advice: "\(advice) Nothing was changed.", location: path,
+      underlying: .init(domain: "SQLite", code: Int(code), text: String(cString: sqlite3_errstr(code))))
   }
 }

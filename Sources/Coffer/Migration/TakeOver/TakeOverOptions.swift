@@ -1,4 +1,4 @@
-import CofferCore
+public import CofferCore
 
 /// What `StorageEngine.takeOver(from:options:)` does beside reading and storing.
 public struct TakeOverOptions: Sendable {
@@ -12,8 +12,8 @@ public struct TakeOverOptions: Sendable {
     case replaceStored = "replace"
   }
 
-  /// The keys of the values.
-  public var mapping = KeyMapping.unchanged
+  /// Returns the key under which a value is stored, or `nil` for one that is not taken; by default its old name.
+  public var key: @Sendable (_ name: String) throws -> StoreKey? = { try StoreKey($0) }
   /// What happens to a value whose key has another value in the store.
   public var conflicts = ConflictPolicy.refuse
   /// Whether each original is removed once the store has its value, safe from power loss and compared. Supported for

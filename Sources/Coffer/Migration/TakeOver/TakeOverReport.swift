@@ -29,6 +29,9 @@ public struct TakeOverReport: Hashable, Sendable {
     /// Whether the original was removed.
     public var isOriginalRemoved = false
 
+    /// Whether the store has the value.
+    var isStored: Bool { outcome == .taken || outcome == .alreadyThere }
+
     init(name: String, key: StoreKey? = nil, size: Int? = nil, outcome: Outcome) {
       (self.name, self.key, self.size, self.outcome) = (name, key, size, outcome)
     }
@@ -55,31 +58,26 @@ public struct TakeOverReport: Hashable, Sendable {
   public private(set) var unreadable = 0
   /// The number of originals that were removed.
   public private(set) var removedOriginals = 0
-  /// The old names and patterns of the mapping that match no value of the source, and of whose keys the store has none
-  /// either, as it would after an earlier run.
-  public internal(set) var unmatchedNames: [String] = []
 
   /// Whether the store has every value that was to be taken.
-  public var isComplete: Bool { conflicts == 0 && unreadable == 0 && unmatchedNames.isEmpty }
+  public var isComplete: Bool { conflicts == 0 && unreadable == 0 }
   /// The number of finds that were counted and are not in ``entries``.
   public var omittedEntries: Int { taken + alreadyThere + conflicts + skipped + unreadable - entries.count }
 
   init(isDryRun: Bool) { self.isDryRun = isDryRun }
 
   mutating func add(_ entry: Entry) {
-    let isStored: Bool
     switch entry.outcome {
     case .taken:
       taken += 1
       takenBytes += entry.size ?? 0
-      isStored = true
-    case .alreadyThere: (alreadyThere, isStored) = (alreadyThere + 1, true)
-    case .conflict: (conflicts, isStored) = (conflicts + 1, false)
-    case .skipped: (skipped, isStored) = (skipped + 1, false)
-    case .unreadable: (unreadable, isStored) = (unreadable + 1, false)
+    case .alreadyThere: alreadyThere += 1
+    case .conflict: conflicts += 1
+    case .skipped: skipped += 1
+    case .unreadable: unreadable += 1
     }
     if entry.isOriginalRemoved { removedOriginals += 1 }
-    let count = isStored ? taken + alreadyThere : conflicts + skipped + unreadable
+    let count = entry.isStored ? taken + alreadyThere : conflicts + skipped + unreadable
     if count <= Self.listedEntries { entries.append(entry) }
   }
 }

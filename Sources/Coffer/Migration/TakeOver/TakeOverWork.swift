@@ -1,5 +1,4 @@
 import CofferCore
-import CofferSlots
 import Foundation
 
 /// The steps of a take-over.
@@ -7,15 +6,13 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   let engine: Engine
   let source: LegacySource
   let options: TakeOverOptions
-  let origin = StoreOrigin()
-  /// Whether each value gets attribute 9, by which the next run of a take-over in place knows it.
-  var marksTaken = false
+  private let origin = StoreOrigin()
 
   /// The maximum number of values of one commit, and the size in bytes from which it takes no further value.
-  static var batchCount: Int { 256 }
-  static var batchSize: Int { 4 << 20 }
+  private static var batchCount: Int { 256 }
+  private static var batchSize: Int { 4 << 20 }
   /// How often a batch is tried again after another program has written one of its keys meanwhile.
-  static var attempts: Int { 20 }
+  private static var attempts: Int { 20 }
 
   init(engine: Engine, source: LegacySource, options: TakeOverOptions) {
     (self.engine, self.source, self.options) = (engine, source, options)
@@ -25,43 +22,13 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     try checkSupport()
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)
-    let source = try source.located()
-    if source.isStore(at: engine.description), let store = engine.as(SlotEngine.self) {
-      return try await TakeOverInPlace(store: store, source: source, options: options).run(run)
-    }
     let opened = try await runBlocking {
-      try refuseStore(engine.description, in: source)
+      try source.refuseStore(engine.description)
       return try source.open(limit: limit, keepsPreferenceTypes: keepsTypes)
     }
     var report = TakeOverReport(isDryRun: options.isDryRun)
     for entry in opened.ignored { report.add(entry) }
     run.update { $0.totalValues = opened.names.count }
-    try await takeAll(opened, into: &report, run)
-    report.unmatchedNames = try await unmatched(by: opened.names)
-    return report
-  }
-
-  /// Returns the names of the mapping that match none of the source, unless an earlier run has taken and removed them.
-  func unmatched(by names: [String]) async throws -> [String] {
-    var unmatched: [String] = []
-    for rule in options.mapping.unmatched(by: names) {
-      if rule.isPattern {
-        let prefix = rule.key.isEmpty ? nil : try? StoreKey(rule.key)
-        let isListed = engine.capabilities.contains(.listing) && (prefix != nil || rule.key.isEmpty)
-        if isListed, try await !engine.summaries(prefix: prefix).isEmpty { continue }
-      } else if let key = try? StoreKey(rule.key), try await engine.contains(key) {
-        continue
-      }
-      unmatched.append(rule.name)
-    }
-    return unmatched
-  }
-
-  /// Takes the values of an open source.
-  /// - Parameter done: the number of values that are done before.
-  func takeAll(
-    _ opened: any LegacyOrigin, into report: inout TakeOverReport, _ run: TakeOver, done: Int = 0
-  ) async throws {
     let shared = sharedKeys(opened.names)
     var index = 0
     while index < opened.names.count {
@@ -70,11 +37,12 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
       index = batch.end
       for entry in batch.others { report.add(entry) }
       for entry in try await take(batch.found, opened, shared) { report.add(entry) }
-      run.update { [index] in $0.values = done + index }
+      run.update { [index] in $0.values = index }
     }
+    return report
   }
 
-  func checkSupport() throws {
+  private func checkSupport() throws {
     let capabilities = engine.capabilities
     guard options.isDryRun || capabilities.contains(.preconditions) else {
       throw StorageError.unsupported(
@@ -100,17 +68,20 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// only the last one.
   private func sharedKeys(_ names: [String]) -> Set<StoreKey> {
     var (seen, shared): (Set<StoreKey>, Set<StoreKey>) = ([], [])
-    for name in names {
-      guard let key = try? options.mapping.key(for: name) else { continue }
-      if !seen.insert(key).inserted { shared.insert(key) }
-    }
+    for key in names.compactMap({ try? options.key($0) }) where !seen.insert(key).inserted { shared.insert(key) }
     return shared
   }
 
   /// A value with its destination.
-  struct Found: Sendable {
+  private struct Found: Sendable {
     let original: LegacyOriginal
     let key: StoreKey
+    let value: Data
+
+    /// Whether the store has the value. One that expires is another: the original has no end.
+    func isEqual(to stored: StoreEntry) -> Bool {
+      stored.value == value && stored.attributes[.expiry] == nil
+    }
   }
 
   private struct Batch: Sendable {
@@ -128,17 +99,16 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
       let name = names[batch.end]
       var key: StoreKey?
       do {
-        key = try options.mapping.key(for: name)
+        key = try options.key(name)
         if let key {
           // The second value of one key is compared with the first, once that is stored.
           guard keys.insert(key).inserted else { return batch }
-          if var original = try opened.read(name) {
-            if marksTaken, original.value.attributes[.legacyEncoding] == nil {
-              original.value.attributes[.legacyEncoding] = ValueAttributes.plainBytes
-            }
-            try check(original.value, key)
-            size += original.value.data.count
-            batch.found.append(Found(original: original, key: key))
+          if let original = try opened.read(name) {
+            let value = original.isDecoded ? original.data : try source.encoding.decode(original.data)
+            try WriteBatch([.put(key, value, original.attributes)]).check(
+              engine.capabilities, location: engine.description)
+            size += value.count
+            batch.found.append(Found(original: original, key: key, value: value))
           } else {
             batch.others.append(.init(name: name, key: key, outcome: .skipped(reason: "it was removed meanwhile")))
           }
@@ -155,8 +125,82 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     return batch
   }
 
-  private func check(_ value: LegacyValue, _ key: StoreKey) throws {
-    let batch = WriteBatch([.put(key, value.data, value.attributes)])
-    try batch.check(engine.capabilities, location: engine.description)
+  // MARK: Storing
+
+  /// Stores the values of a batch, compares them, and removes their originals if that is asked for.
+  private func take(
+    _ found: [Found], _ opened: any LegacyOrigin, _ shared: Set<StoreKey>
+  ) async throws -> [TakeOverReport.Entry] {
+    var (attempt, refused) = (1, [StoreKey: StorageError]())
+    while true {
+      var (entries, batch) = ([TakeOverReport.Entry](), WriteBatch(durability: .full))
+      for item in found {
+        let size = engine.capabilities.contains(.secrecy) ? nil : item.value.count
+        let outcome =
+          if let error = refused[item.key] { TakeOverReport.Outcome.unreadable(reason: error.message) } else {
+            try await plan(item, isShared: shared.contains(item.key), &batch)
+          }
+        entries.append(.init(name: item.original.name, key: item.key, size: size, outcome: outcome))
+      }
+      if options.isDryRun { return entries }
+      do {
+        if !batch.operations.isEmpty { try await engine.commit(batch, from: origin) }
+      } catch let error as StorageError where error.code == .preconditionFailed && attempt < Self.attempts {
+        attempt += 1
+        continue
+      } catch let error as StorageError where error.isAboutContent {
+        // One that the store cannot hold does not keep back the others.
+        guard let key = error.key, refused[key] == nil, found.contains(where: { $0.key == key }) else { throw error }
+        refused[key] = error
+        continue
+      }
+      return try await compare(found, entries, opened, shared)
+    }
+  }
+
+  /// Adds to the batch what stores a value. The values of the store are read one by one, since they may be large.
+  private func plan(
+    _ found: Found, isShared: Bool, _ batch: inout WriteBatch
+  ) async throws -> TakeOverReport.Outcome {
+    let stored = try await engine.entry(found.key)
+    if let stored, found.isEqual(to: stored) {
+      // Its writer may not have synced it. A commit with full durability does, before the original is removed.
+      if options.removesOriginals {
+        batch.require(found.key, at: stored.revision)
+        batch.put(found.key, stored.value, stored.attributes)
+      }
+      return .alreadyThere
+    }
+    if stored != nil {
+      switch options.conflicts {
+      case .refuse: return .conflict
+      case .keepStored: return .skipped(reason: "the store has another value")
+      case .replaceStored: if isShared { return .conflict }
+      }
+    }
+    batch.require(found.key, at: stored?.revision)
+    batch.put(found.key, found.value, found.original.attributes)
+    return .taken
+  }
+
+  /// Reads the values back, and removes the originals of those that the store has if that is asked for.
+  private func compare(
+    _ found: [Found], _ planned: [TakeOverReport.Entry], _ opened: any LegacyOrigin, _ shared: Set<StoreKey>
+  ) async throws -> [TakeOverReport.Entry] {
+    var entries = planned
+    var removable: [Int] = []
+    for (index, item) in found.enumerated() where entries[index].isStored {
+      // Another program may have written the key since; the original then stays.
+      if let stored = try await engine.entry(item.key), item.isEqual(to: stored) {
+        if !shared.contains(item.key) { removable.append(index) }
+      } else if entries[index].outcome == .taken {
+        entries[index].outcome = .conflict
+      }
+    }
+    guard options.removesOriginals else { return entries }
+    let originals = removable.map { found[$0].original }
+    let removed = try await runBlocking { try opened.remove(originals) }
+    for (index, isRemoved) in zip(removable, removed) { entries[index].isOriginalRemoved = isRemoved }
+    return entries
   }
 }

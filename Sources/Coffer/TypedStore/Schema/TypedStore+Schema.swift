@@ -72,7 +72,6 @@ extension TypedStore {
     let encoded = try await schema.migrate(entry, from: version, coding, watch)
     var attributes = entry.attributes
     attributes[Self.propertyListType] = nil
-    attributes[.legacyEncoding] = nil
     attributes = attributes.merging(encoded.attributes)
     var operations: [WriteBatch.Operation] = [
       .require(entry.key, entry.revision), .put(entry.key, encoded.data, attributes),

@@ -65,7 +65,7 @@ import Testing
     try write("various-files")
     let engine = try await StoreLocation("\(scheme):\(directory.path("new"))").open()
     let counts = try await takeAll(into: engine, removing()) { .files(directory: origin, encoding: $0) }
-    #expect(counts == [8, 8] && try names().isEmpty)
+    #expect(try counts == [8, 8] && names().isEmpty)
     try await requireSameValues(TypedStore(engine: engine))
     try await engine.close()
   }
@@ -186,10 +186,11 @@ import Testing
     try await engine.close()
     try file(".coffer/taking-over", "")
     for access in [StoreAccess.readWrite, .readOnly] {
-      var refusing = StoreOptions()
-      refusing.access = access
-      let error = await #expect(throws: StorageError.self) { [refusing] in
-        try await StoreLocation("file:\(origin)").open(refusing)
+      var configured = StoreOptions()
+      configured.access = access
+      let refusing = configured
+      let error = await #expect(throws: StorageError.self) {
+        _ = try await StoreLocation("file:\(origin)").open(refusing)
       }
       #expect(error?.code == .foreignFormat && error?.message.contains("has not completed it") == true)
     }

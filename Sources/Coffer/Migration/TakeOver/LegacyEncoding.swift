@@ -1,5 +1,5 @@
 import CofferCore
-public import Foundation
+package import Foundation
 
 /// How another library has encoded the bytes of a value that `StorageEngine.takeOver(from:options:)` reads.
 ///

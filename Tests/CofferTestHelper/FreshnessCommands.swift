@@ -6,15 +6,11 @@ import CofferSQLite
 import CofferSlots
 import Foundation
 
-/// Runs a command on a store with an anchor; returns whether it is one. STORE is a directory. With `values` its values
-/// are covered.
+/// Runs a command on a store with an anchor; returns whether it is one. STORE is a directory.
 func runOnAnchors(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
   switch command {
-  case "cover-values": try await coverValues(path, rest[0], anchor: rest[1])
   case "anchored-steps": try await anchorInSteps(path, rest[0], anchor: rest[1], Set(rest.dropFirst(2)))
-  case "anchored-write":
-    try await writeAnchored(
-      path, rest[0], anchor: rest[1], seed: UInt64(rest[2]) ?? 0, coversValues: rest.contains("values"))
+  case "anchored-write": try await writeAnchored(path, rest[0], anchor: rest[1], seed: UInt64(rest[2]) ?? 0)
   default: return false
   }
   return true
@@ -49,7 +45,7 @@ private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ opt
   var configuration = EncryptionConfiguration()
   configuration.freshness = FreshnessSettings(
     anchor: SteppingAnchor(anchor: FileAnchor(URL(fileURLWithPath: anchor))), interval: .seconds(86_400),
-    timeout: .seconds(3_600), coversValues: options.contains("values"))
+    timeout: .seconds(3_600))
   let base = try await openBase(path, kind)
   let engine =
     options.contains("accept")
@@ -64,14 +60,11 @@ private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ opt
 }
 
 /// Opens, writes, rotates and closes a store without end, until it is killed. The anchor is updated all the time.
-private func writeAnchored(
-  _ path: String, _ kind: String, anchor: String, seed: UInt64, coversValues: Bool
-) async throws {
+private func writeAnchored(_ path: String, _ kind: String, anchor: String, seed: UInt64) async throws {
   let root = try testRoot()
   var configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: seed % 2 == 0))
   configuration.freshness = FreshnessSettings(
-    anchor: FileAnchor(URL(fileURLWithPath: anchor)), interval: .milliseconds(1), timeout: .seconds(60),
-    coversValues: coversValues)
+    anchor: FileAnchor(URL(fileURLWithPath: anchor)), interval: .milliseconds(1), timeout: .seconds(60))
   say("ready")
   _ = readLine()
   var number = seed
@@ -94,19 +87,4 @@ private func writeAnchored(
     try await engine.close()
     say("round")
   }
-}
-
-/// Opens a store so that it covers its values from then on.
-private func coverValues(_ path: String, _ kind: String, anchor: String) async throws {
-  let root = try testRoot()
-  var configuration = EncryptionConfiguration()
-  configuration.freshness = FreshnessSettings(
-    anchor: FileAnchor(URL(fileURLWithPath: anchor)), interval: .seconds(86_400), timeout: .seconds(60),
-    coversValues: true)
-  say("ready")
-  _ = readLine()
-  let base = try await openBase(path, kind)
-  let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in root }
-  try await engine.close()
-  say("complete")
 }

@@ -7,31 +7,24 @@ func measureEncrypted(_ bench: inout Bench, _ directory: URL) async throws {
   FileManager.default.createFile(
     atPath: key.path, contents: Data((0..<32).map { _ in UInt8.random(in: 0...255) }),
     attributes: [.posixPermissions: 0o600])
-  func open(
-    _ name: String, _ settings: EncryptionSettings?, _ freshness: FreshnessSettings? = nil
-  ) async throws -> any StorageEngine {
+  func open(_ name: String, _ settings: EncryptionSettings?) async throws -> any StorageEngine {
     let base = try await SQLiteEngine.open(at: directory.appendingPathComponent("\(name).db").path)
     guard let settings else { return base }
-    var configuration = EncryptionConfiguration(settings: settings)
-    configuration.freshness = freshness
-    return try await EncryptedEngine.open(base, key: .file(key), configuration: configuration)
+    return try await EncryptedEngine.open(
+      base, key: .file(key), configuration: EncryptionConfiguration(settings: settings))
   }
   let plain = try await open("encrypted-none", nil)
   let sealed = try await open("encrypted-values", EncryptionSettings())
   let hidden = try await open("encrypted-names", EncryptionSettings(hidesNames: true))
-  let anchor = FileAnchor(directory.appendingPathComponent("encrypted-covered.anchor"))
-  let covered = try await open(
-    "encrypted-covered", EncryptionSettings(), FreshnessSettings(anchor: anchor, coversValues: true))
-  try await measurePuts(&bench, plain, sealed, hidden, covered)
+  try await measurePuts(&bench, plain, sealed, hidden)
   try await measureGets(&bench, plain, sealed, hidden)
   try await measureListings(&bench, plain, sealed, hidden)
   try await measureRotation(&bench, plain, sealed)
-  for engine in [plain, sealed, hidden, covered] { try await engine.close() }
+  for engine in [plain, sealed, hidden] { try await engine.close() }
 }
 
 private func measurePuts(
-  _ bench: inout Bench, _ plain: any StorageEngine, _ sealed: any StorageEngine, _ hidden: any StorageEngine,
-  _ covered: any StorageEngine
+  _ bench: inout Bench, _ plain: any StorageEngine, _ sealed: any StorageEngine, _ hidden: any StorageEngine
 ) async throws {
   let (values, origin) = (try Values(count: 1_000), StoreOrigin())
   func put(_ engine: any StorageEngine) -> (Int, Int) async throws -> [Double] {
@@ -50,7 +43,6 @@ private func measurePuts(
         subject: "encrypted", limit: Limit(subject: "plain", maximumAddedMicroseconds: 3, isProcessorTime: true),
         run: put(sealed)),
       Variant(subject: "hidden names", limit: Limit(subject: "plain"), run: put(hidden)),
-      Variant(subject: "covered values", limit: Limit(subject: "plain"), run: put(covered)),
     ])
 }
 

@@ -39,11 +39,11 @@ extension EncryptedEngine {
 
 extension StoreCipher {
   /// Whether commits of the store differ from those that callers see.
-  var changesCommits: Bool { names != nil || tracking != nil }
+  var changesCommits: Bool { names != nil }
 
   /// Returns the commit of a batch with the names of its keys, which mostly are those of the batch.
   func commit(_ commit: StoreCommit, of batch: WriteBatch) -> StoreCommit {
-    guard names != nil else { return commit.withoutValuesRecord }
+    guard names != nil else { return commit }
     // Clearing a prefix, hiding and showing names change further stored keys.
     let isExact = !isTransitional && !batch.operations.contains { if case .clear(_?) = $0 { true } else { false } }
     return isExact ? commit.changing(batch.selection) : self.commit(commit)
@@ -57,7 +57,6 @@ extension StoreCipher {
   /// Returns a commit with the names of its keys.
   /// - Throws: any error if one does not open.
   func named(_ commit: StoreCommit) throws -> StoreCommit {
-    let commit = commit.withoutValuesRecord
     guard let names else { return commit }
     let changed = commit.changed
     let (parts, others) = NameRecord.split(changed.records)
@@ -94,16 +93,6 @@ extension StoreCipher {
 }
 
 extension StoreCommit {
-  /// The commit without the record of the values, which each commit of a store that covers them replaces.
-  fileprivate var withoutValuesRecord: StoreCommit {
-    guard changed.records.contains(ValuesRecord.name) else { return self }
-    let others = changed.records.filter { $0 != ValuesRecord.name }
-    guard !changed.isEverything else { return changing(.everything(records: others)) }
-    // A commit of the record alone has no other content.
-    guard !changed.keys.isEmpty || !changed.prefixes.isEmpty || !others.isEmpty else { return self }
-    return changing(StoreSelection(keys: changed.keys, prefixes: changed.prefixes, records: others))
-  }
-
   fileprivate func changing(_ changed: StoreSelection) -> StoreCommit {
     StoreCommit(revision: revision, transaction: transaction, origin: origin, changed: changed, date: date)
   }

@@ -35,12 +35,22 @@ extension EncryptedEngine {
   func commit(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
     do {
       let sealed = try await SealedBatch(batch, under: cipher, of: self)
-      let commit = try await tracker.commit(sealed.batch, under: cipher, from: origin)
+      let commit = try await store(sealed.batch, under: cipher, from: origin)
       try await finishClearing(sealed, after: commit, from: origin)
       return cipher.commit(commit, of: batch)
     } catch let error as StorageError {
       throw renamed(error, batch, cipher)
     }
+  }
+
+  /// Commits a batch of stored keys and sealed values.
+  @discardableResult
+  func store(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
+    var batch = batch
+    batch.keepsForms = true  // The engine has added their removal where values change.
+    let commit = try await base.commit(batch, from: origin)
+    freshness?.noteCommit(cipher.ring.generation)
+    return commit
   }
 
   /// Checks a batch before anything of it is sealed.
@@ -99,7 +109,7 @@ extension EncryptedEngine {
       for prefix in sealed.prefixes { operations += try cipher.names?.deletions(ofPrefix: prefix) ?? [] }
       let batch = WriteBatch(operations, transaction: commit.transaction, durability: sealed.batch.durability)
       do {
-        try await tracker.commit(batch, under: cipher, from: origin)
+        try await store(batch, under: cipher, from: origin)
         return
       } catch let error as StorageError where error.code == .preconditionFailed {
         _ = try await ciphers.reload(after: cipher)  // Or a value was written after the clearing, and stays.

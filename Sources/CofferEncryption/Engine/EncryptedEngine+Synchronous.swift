@@ -40,7 +40,7 @@ extension EncryptedEngine: SynchronousEngine {
     do {
       try check(batch)
       let cipher = cipher
-      guard let base = try? synchronousBase(), !batch.mustRead(under: cipher), cipher.tracking == nil else {
+      guard let base = try? synchronousBase(), !batch.mustRead(under: cipher) else {
         return submissions.append(batch, from: origin, to: self, completion)
       }
       var sealed = try SealedBatch(forms.completing(batch), under: cipher).batch

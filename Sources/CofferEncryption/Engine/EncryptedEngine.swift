@@ -33,7 +33,6 @@ public final class EncryptedEngine: EngineDecorator {
   let indexer: NameIndexer
   /// The comparison with an anchor; `nil` without one.
   let freshness: FreshnessGuard?
-  let tracker: ValueTracker
   let automaticRotation: AutomaticRotation?
   /// The continuation of an earlier process's ``shred(dryRun:from:)``.
   let shredding = Locked<Task<Void, Never>?>(nil)
@@ -45,7 +44,6 @@ public final class EncryptedEngine: EngineDecorator {
     serving phase: KeyRing.Phase? = nil
   ) throws {
     base = store.engine
-    tracker = ValueTracker(base, freshness)
     self.freshness = freshness
     try Self.check(base, open.ring.settings)
     ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness, serving: phase)
@@ -132,11 +130,6 @@ public final class EncryptedEngine: EngineDecorator {
         location: base.description)
     }
     try check(base, configuration.settings)
-    if configuration.freshness?.coversValues == true {
-      guard configuration.isEncrypted == nil, base.capabilities.contains([.listing, .snapshots]) else {
-        throw StorageError.cannotCoverValues(base.description)
-      }
-    }
     let reader = configuration.freshness.map { AnchorReader(settings: $0, location: base.description) }
     // Read before the store, which only grows newer.
     let anchored = try await reader?.bytes()
@@ -155,13 +148,11 @@ public final class EncryptedEngine: EngineDecorator {
     // An anchor that knows a newer ring says more; without one, none is begun for a store that is refused.
     if accepts || anchored == nil { try engine.ciphers.check(open.ring) }
     if accepts {
-      try await freshness?.accept { try await engine.tracker.acceptance($0, under: engine.cipher) }
+      try await freshness?.accept()
     } else {
       try await freshness?.check(anchored, open, in: store)
       try engine.ciphers.check(open.ring)
-      try await engine.checkValues()
     }
-    if configuration.freshness?.coversValues == true { try await engine.coverValues() }
     engine.beginUpkeep()
     return engine
   }

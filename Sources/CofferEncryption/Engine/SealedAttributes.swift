@@ -18,7 +18,7 @@ extension ValueAttribute<UInt8> {
 }
 
 extension ValueAttribute<UInt64> {
-  /// The random number of a version of a value, in a store whose values are covered by a record.
+  /// A random number that earlier versions have bound to each value of a store whose values an anchor covered.
   static let version = ValueAttribute(code: 8)
 }
 

@@ -16,8 +16,6 @@ final class StoreCipher: Sendable {
   let precondition: [WriteBatch.Operation]
   /// The hidden names; `nil` for a store that keeps names in plain.
   let names: OpaqueNames?
-  /// The keys of the versions of values; `nil` for a store that does not cover its values.
-  let tracking: FreshnessKeys?
   private let uses: KeyUses.Counter
   private let primary: DataKey
   private let location: String
@@ -50,7 +48,6 @@ final class StoreCipher: Sendable {
       throw StorageError.isDeclared(base.description)
     }
     names = open.ring.settings.hidesNames ? try OpaqueNames(open.ring) : nil
-    tracking = open.ring.tracksValues ? try FreshnessKeys(open.ring) : nil
     hidesTypes = base.capabilities.contains(.propertyLists)
   }
 
@@ -82,7 +79,6 @@ final class StoreCipher: Sendable {
     _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?
   ) throws -> Sealed {
     var attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
-    if tracking != nil { attributes[.version] = try randomBytes(8).number(at: 0) }
     let sealed = try Envelope.seal(
       value, under: primary, context: context(name, attributes),
       algorithm: (algorithm?(name) ?? ring.settings.algorithm).cipher, isPadded: ring.settings.padsValues)

@@ -55,6 +55,19 @@ extension EncryptedEngine {
     }
   }
 
+  /// Compares the store with its anchor again, as when it was opened.
+  /// - Throws: `rolledBack` for an older store or ring; `damaged`, `notFound` and `unavailable` for the anchor and its
+  ///   record; `unsupported` without an anchor. Nothing is changed by a difference, and the store can be used.
+  public func verifyFreshness() async throws {
+    guard let freshness else {
+      throw StorageError.unsupported(
+        "comparing a store with an anchor that has none", advice: "Set EncryptionConfiguration.freshness.",
+        location: description)
+    }
+    try await freshness.check(freshness.reader.bytes(), cipher.open, in: ciphers.store)
+    _ = try await ciphers.reload(after: cipher)
+  }
+
   /// Whether the store was opened with its anchor.
   package var comparesAnchor: Bool { freshness != nil }
 

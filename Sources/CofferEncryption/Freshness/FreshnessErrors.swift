@@ -77,13 +77,6 @@ extension StorageError {
         + acceptance, location: location)
   }
 
-  /// A record of the values that follows a lost one, whose values were counted as they were found.
-  static var valuesRecordWasLost: StorageError {
-    StorageError(
-      .damaged,
-      "The record of the values was lost, or damaged, while the store was open, and the values were counted anew.")
-  }
-
   /// Returns the error for a record of the freshness or of the anchor that cannot be relied on.
   func unconfirmed(_ anchor: String, location: String) -> StorageError {
     guard code == .damaged else { return locating(at: location) }

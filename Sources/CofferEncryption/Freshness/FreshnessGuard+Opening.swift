@@ -82,12 +82,9 @@ extension FreshnessGuard {
   }
 
   /// Takes the store as it is, whatever the anchor says.
-  /// - Parameter values: returns the operations that take the values as they are; `nil` if they are not covered.
   /// - Throws: `newerFormat` for an anchor of a later version; `notFound` if the key ring is gone; `unavailable`;
   ///   `busy`.
-  func accept(
-    _ values: (_ sequence: UInt64) async throws -> [WriteBatch.Operation]?
-  ) async throws {
+  func accept() async throws {
     for _ in 0..<Self.attempts {
       let bytes = try await reader.bytes()
       let anchored = try bytes.flatMap(replaceable)
@@ -100,10 +97,7 @@ extension FreshnessGuard {
       } catch let error as StorageError where error.code == .damaged { known = nil }
       operations += try await ringPrecondition().operations
       let sequence = max(known?.content.sequence ?? 0, anchored?.sequence ?? 0).successor
-      let accepted = try await values(sequence)
-      let present = known?.content.sequence ?? 0
-      let covering = if let accepted { accepted } else { try await valuesOperations(from: present, to: sequence) }
-      guard let commit = try await write(sequence, operations + covering) else { continue }
+      guard let commit = try await write(sequence, operations) else { continue }
       let next = try next(sequence, commit.revision, knownGeneration).encoded(under: keys.anchor)
       // Another process may have anchored a larger number meanwhile, which must not be lowered.
       let isUnchanged = Locked(false)

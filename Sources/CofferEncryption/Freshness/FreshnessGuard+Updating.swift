@@ -15,7 +15,7 @@ extension FreshnessGuard {
     // In the order of an opening, as other processes may advance all of them: the anchor before the store.
     let bytes = try await reader.bytes()
     let known = knownNumber
-    for attempt in 0..<Self.attempts {
+    for _ in 0..<Self.attempts {
       let (stored, ring) = try await present()
       guard let bytes else { throw StorageError.anchorIsGone(reader.description, location: base.description) }
       let anchored = try decodeOwn(bytes)
@@ -25,16 +25,7 @@ extension FreshnessGuard {
       }
       let sequence = (stored?.content.sequence ?? 0).successor
       let operations = [.requireRecord(FreshnessRecord.name, stored?.revision)] + ring.operations
-      // Commits of values would be first each time.
-      let written = try await turns.run {
-        let values = try await valuesOperations(from: stored?.content.sequence ?? 0, to: sequence)
-        return try await write(sequence, operations + values)
-      }
-      guard let commit = written else {
-        // Other processes may keep writing values.
-        if attempt > 2 { try await Task.sleep(for: .milliseconds(20) * Double.random(in: 0...1)) }
-        continue
-      }
+      guard let commit = try await write(sequence, operations) else { continue }
       return try await reader.update { [self] present in
         // What an anchor knew that was removed meanwhile is not known.
         guard let present else { throw StorageError.anchorIsGone(reader.description, location: base.description) }

@@ -28,8 +28,6 @@ final class FreshnessGuard: Sendable {
   let base: any StorageEngine
   let keys: FreshnessKeys
   let reader: AnchorReader
-  /// Shared with the commits of covered values.
-  let turns = CommitTurns()
   let origin = StoreOrigin()
   private let state: Locked<State>
 

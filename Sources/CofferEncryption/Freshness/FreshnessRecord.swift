@@ -62,15 +62,12 @@ package struct FreshnessKeys: Sendable {
   let storeID: Data
   /// Seals the records in the store.
   let record: DataKey
-  /// Hashes the versions of values.
-  let versions: DataKey
   /// Authenticates the record in the anchor.
   package let anchor: DataKey
 
   package init(_ ring: KeyRing) throws {
     storeID = ring.storeID
     record = try ring.indexKey.derivedKey(for: DataKey.Purpose("freshness record"))
-    versions = try ring.indexKey.derivedKey(for: DataKey.Purpose("freshness versions"))
     anchor = try ring.indexKey.derivedKey(for: DataKey.Purpose("freshness anchor"))
   }
 

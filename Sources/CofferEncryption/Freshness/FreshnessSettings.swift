@@ -22,26 +22,11 @@ public struct FreshnessSettings: Sendable {
   /// The maximum duration of reading or updating the anchor; 10 seconds by default. Afterwards it is `unavailable`.
   public var timeout: Duration
 
-  /// Whether also an older copy of a single value, and a removed one, is noticed; `false` by default.
-  ///
-  /// The store then has a record of the versions of all its values, except for those that expire. Every commit of every
-  /// process replaces it: a put that does not wait for the disk takes three to four times as long as one without
-  /// encryption, and commits of one store wait for each other, so that they share no sync. They read the attributes of
-  /// what they replace. Opening the store with an anchor reads the attributes of all values.
-  ///
-  /// A store has this for good once it was opened with it for writing. It is `unsupported` for a store of which only
-  /// declared keys are encrypted, and begins after the store was encrypted completely. Values that are older than that
-  /// are covered as soon as they are written again (``EncryptedEngine/rotate(prefix:from:)``); until then they are
-  /// noticed only if they are missing. `docs/security.md` states the limits.
-  public var coversValues: Bool
-
   /// Creates settings.
   public init(
-    anchor: any FreshnessAnchor, interval: Duration = .seconds(60), timeout: Duration = .seconds(10),
-    coversValues: Bool = false
+    anchor: any FreshnessAnchor, interval: Duration = .seconds(60), timeout: Duration = .seconds(10)
   ) {
     self.anchor = anchor
-    self.coversValues = coversValues
     self.interval = interval
     self.timeout = timeout
   }

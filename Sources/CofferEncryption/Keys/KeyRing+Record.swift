@@ -55,7 +55,7 @@ extension KeyRing {
   // MARK: The body
 
   private func encodedBody() throws -> SecretBytes {
-    var plain = Data([settings.algorithm.number, settings.flags, phase.rawValue, tracksValues ? 1 : 0])
+    var plain = Data([settings.algorithm.number, settings.flags, phase.rawValue, 0])
     let count = Self.prefixCount + Self.entryCount * entries.count + label.utf8.count
     return try SecretBytes(count: count) { bytes in
       var offset = 0
@@ -95,11 +95,12 @@ extension KeyRing {
     else { throw KeyRingHeader.damaged }
     guard let settings = EncryptionSettings(algorithm: plain[0], flags: plain[1]), let phase = Phase(rawValue: plain[2])
     else { throw Self.newer }
+    // 1 in a ring of an earlier version, whose anchor covered each value. That record means nothing any more.
     guard plain[3] <= 1 else { throw Self.newer }
     try self.init(
       storeID: header.storeID, settings: settings, indexKey: Self.key(in: body, at: 4),
       entries: (0..<Int(count)).map { try Self.entry(in: body, at: Self.prefixCount + Self.entryCount * $0) },
-      phase: phase, coverage: header.coverage, label: label, tracksValues: plain[3] == 1, generation: header.generation)
+      phase: phase, coverage: header.coverage, label: label, generation: header.generation)
   }
 
   private static func key(in body: SecretBytes, at offset: Int) throws -> DataKey {

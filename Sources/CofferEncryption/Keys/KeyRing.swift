@@ -51,8 +51,6 @@ package struct KeyRing: Sendable {
   package var coverage: Coverage
   /// The label of the store that the ring belongs to: it opens for no other one.
   package var label: String
-  /// Whether each commit replaces the record of the values' versions.
-  package var tracksValues: Bool
   /// The number of changes of the ring so far: 0 for a ring that was never sealed, and one more with each sealing.
   package internal(set) var generation: UInt64
   /// The key that encrypts what is written.
@@ -74,15 +72,15 @@ package struct KeyRing: Sendable {
 
   /// Creates a ring from its parts.
   /// - Throws: `damaged` unless exactly one key is the primary and all keys differ, and if names are hidden although
-  ///   some values are plain, or all are covered by a record then.
+  ///   some values are plain.
   init(
     storeID: Data, settings: EncryptionSettings, indexKey: DataKey, entries: [KeyRingEntry], phase: Phase,
-    coverage: Coverage, label: String, tracksValues: Bool = false, generation: UInt64
+    coverage: Coverage, label: String, generation: UInt64
   ) throws {
     let primaries = entries.filter { $0.state == .primary }.compactMap(\.key)
     guard primaries.count == 1, let primary = primaries.first, entries.count <= Self.maximumCount,
       Set(entries.map(\.id)).count == entries.count, entries.allSatisfy({ $0.id != indexKey.id }),
-      coverage == .all || !settings.hidesNames && !tracksValues
+      coverage == .all || !settings.hidesNames
     else { throw KeyRingHeader.damaged }
     self.storeID = storeID
     self.settings = settings
@@ -91,7 +89,6 @@ package struct KeyRing: Sendable {
     self.phase = phase
     self.coverage = coverage
     self.label = label
-    self.tracksValues = tracksValues
     self.generation = generation
     self.primary = primary
     keys = Self.keys(of: entries)
@@ -188,7 +185,7 @@ extension KeyRing: Equatable {
   package static func == (left: KeyRing, right: KeyRing) -> Bool {
     left.storeID == right.storeID && left.settings == right.settings && left.indexKey.id == right.indexKey.id
       && left.entries == right.entries && left.phase == right.phase && left.coverage == right.coverage
-      && left.label == right.label && left.tracksValues == right.tracksValues && left.generation == right.generation
+      && left.label == right.label && left.generation == right.generation
   }
 }
 

@@ -32,8 +32,11 @@ package struct OpenKeyRing: Sendable {
 package struct KeyRingStore: Sendable {
   package static let record = SystemRecordName.keyRing
   package static let copy = SystemRecordName("encryption.copy" as StoreKey)
-  /// The records that belong to a ring, and mean nothing without it or under another one.
-  private static let companions = [FreshnessRecord.name, ValuesRecord.name, RotationLease.record]
+  /// The records that belong to a ring, and mean nothing without it or under another one. Earlier versions have kept
+  /// a digest of the values in the last one, which is ignored.
+  private static let companions = [
+    FreshnessRecord.name, RotationLease.record, SystemRecordName("encryption.values" as StoreKey),
+  ]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
 

@@ -53,7 +53,7 @@ extension EncryptedEngine {
     do {
       try await ciphers.update(with: isUnanchored) { ring in
         guard ring.phase == .complete else { throw StorageError.isTransitional(description) }
-        ids = try ring.destroyAll(now: clock.now(), replacingIndexKey: replacesIndexKey && !ring.tracksValues)
+        ids = try ring.destroyAll(now: clock.now(), replacingIndexKey: replacesIndexKey)
       }
       return ids
     } catch let error as StorageError where error.code == .busy && replacesIndexKey {

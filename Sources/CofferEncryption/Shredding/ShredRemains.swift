@@ -139,8 +139,7 @@ struct ShredRemains {
       [.require(value.key, value.revision), .delete(value.key)]
     }
     do {
-      try await engine.tracker.commit(
-        WriteBatch(cipher.precondition + operations), under: cipher, from: origin)
+      try await engine.store(WriteBatch(cipher.precondition + operations), under: cipher, from: origin)
       report.values += found.count
       report.bytes += found.reduce(0) { $0 + $1.size }
       return 0

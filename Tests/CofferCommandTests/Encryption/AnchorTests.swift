@@ -38,10 +38,9 @@ struct AnchorTests {
   }
 
   /// Opens the store as an application does, with the anchor.
-  private func open(coversValues: Bool = false) async throws -> EncryptedEngine {
+  private func open() async throws -> EncryptedEngine {
     var configuration = EncryptionConfiguration()
-    configuration.freshness = FreshnessSettings(
-      anchor: FileAnchor(URL(fileURLWithPath: anchor)), coversValues: coversValues)
+    configuration.freshness = FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: anchor)))
     return try await EncryptedEngine.open(
       SQLiteEngine.open(at: sandbox.storePath), key: .file(key), configuration: configuration)
   }
@@ -135,21 +134,6 @@ struct AnchorTests {
     #expect(try await anchored("get k").text == "plain")
     let twice = try await anchored("encrypt store.db --accept-rollback")
     #expect(twice.status == 1 && twice.errors.contains("coffer verify"), "\(twice.errors)")
-  }
-
-  @Test("Commands without the anchor change a store whose values are covered without an alarm")
-  func coveredValues() async throws {
-    let engine = try await open(coversValues: true)
-    try await engine.commit(
-      WriteBatch([.put("a", Data("1".utf8)), .put("b", Data("2".utf8)), .put("c", Data("3".utf8))]),
-      from: StoreOrigin())
-    try await engine.close()
-    #expect(try await sandbox.coffer("rm", "a").status == 1, "it needs the key")
-    #expect(try await sandbox.coffer("rm", "a", "--key-file", key).status == 0)
-    #expect(try await sandbox.coffer("set", "b", "4", "--key-file", key).status == 0)
-    #expect(try await sandbox.coffer("rm", "--prefix", "c", "--yes", "--key-file", key).status == 0)
-    #expect(try await anchored("ls").text == "b\n")
-    try await open(coversValues: true).close()
   }
 
   @Test(

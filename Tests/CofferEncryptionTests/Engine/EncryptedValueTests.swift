@@ -254,6 +254,25 @@ import Testing
     #expect(try await filled.text("plain") == "1")
   }
 
+  @Test func whatAnEarlierVersionHasLeftOfCoveredValuesIsIgnored() async throws {
+    let engine = try await base.encrypted()
+    let (ring, record) = (engine.keyRing, try SystemRecordName("encryption.values"))
+    var attributes = ValueAttributes.envelope
+    attributes[ValueAttribute<UInt64>(code: 8)] = 7
+    let sealed = try Envelope.seal(
+      Data("1".utf8), under: ring.primary,
+      context: EnvelopeContext(store: ring.storeID, key: "key", attributes: attributes, format: 1),
+      algorithm: .aes256GCM, isPadded: false)
+    try await base.commit(
+      WriteBatch([.put("key", sealed, attributes), .putRecord(record, Data([1]))]), from: StoreOrigin())
+    let entry = try #require(try await base.encrypted().entry("key"))
+    #expect(entry.value == Data("1".utf8) && entry.attributes.isEmpty)
+    #expect(try await engine.rotate().result().isComplete)
+    #expect(try await engine.decrypt().result().isComplete)
+    #expect(try await base.text("key") == "1")
+    #expect(try await base.record(record) == nil)
+  }
+
   @Test func aReadOnlyStoreIsReadAndNotChanged() async throws {
     let engine = try await base.encrypted(.hidden)
     try await engine.put("key", "1")

@@ -109,24 +109,6 @@ private final class RacingAnchor: FreshnessAnchor {
     _ = try await base.anchored(anchor)
   }
 
-  @Test("A record of the values that was lost while the store was open is damage, until it is accepted")
-  func lostValues() async throws {
-    let base = MemoryEngine()
-    let engine = try await base.anchored(anchor, coversValues: true)
-    try await engine.put("key", "one")
-    try await engine.flush()
-    try await base.commit(WriteBatch([.deleteRecord(ValuesRecord.name)]), from: StoreOrigin())
-    try await engine.put("key", "two")
-    for _ in 0..<2 {
-      let error = try await storageError { try await engine.verifyFreshness() }
-      #expect(error.code == .damaged && error.message.contains("counted anew"), "\(error)")
-      try await engine.flush()
-    }
-    #expect(try await storageError { _ = try await base.anchored(anchor) }.code == .damaged)
-    try await base.anchored(anchor, accepts: true).verifyFreshness()
-    try await base.anchored(anchor).verifyFreshness()
-  }
-
   @Test("A store without a key ring is refused if its anchor knows one, also where single keys are encrypted")
   func selective() async throws {
     let base = MemoryEngine()

@@ -11,9 +11,6 @@ import Testing
     .appendingPathComponent("Golden")
   private static let date = Date(timeIntervalSince1970: 1_800_000_000)
 
-  private static let values = ValuesRecord(
-    sequence: 7, digest: ValueDigest(Data((0..<40).map { UInt8($0) })))
-
   private static func read(_ name: String) throws -> Data {
     try Data(contentsOf: folder.appendingPathComponent("format-1-\(name)"))
   }
@@ -44,11 +41,6 @@ import Testing
     #expect(record == FreshnessRecord(sequence: 7, date: Self.date))
   }
 
-  @Test func valuesRecord() throws {
-    let record = try ValuesRecord.open(Self.read("values"), under: Self.keys().keys)
-    #expect(record == Self.values)
-  }
-
   /// Writes the files of a new format: run it once by hand, when the format changes.
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil)) func make() throws {
     let (ring, keys) = try Self.keys()
@@ -57,6 +49,5 @@ import Testing
     try anchor.encoded(under: keys.anchor).write(to: Self.folder.appendingPathComponent("format-1-anchor"))
     let record = FreshnessRecord(sequence: 7, date: Self.date)
     try record.sealed(under: keys).write(to: Self.folder.appendingPathComponent("format-1-freshness"))
-    try Self.values.sealed(under: keys).write(to: Self.folder.appendingPathComponent("format-1-values"))
   }
 }

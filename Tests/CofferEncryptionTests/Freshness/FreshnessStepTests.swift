@@ -20,16 +20,16 @@
       try await kind.open(in: URL(fileURLWithPath: directory.path("store")))
     }
 
-    private func open(_ kind: BaseStore, values: Bool, accepts: Bool = false) async throws -> EncryptedEngine {
+    private func open(_ kind: BaseStore, accepts: Bool = false) async throws -> EncryptedEngine {
       let base = try await base(kind)
-      do { return try await base.anchored(anchor, accepts: accepts, coversValues: values) } catch {
+      do { return try await base.anchored(anchor, accepts: accepts) } catch {
         try await base.close()
         throw error
       }
     }
 
     /// Runs a process up to a step and kills it; returns whether it had ended before.
-    private func kill(at last: Int, _ kind: BaseStore, _ options: [String]) throws -> Bool {
+    private func kill(at last: Int, _ kind: BaseStore, _ options: [String] = []) throws -> Bool {
       let anchor = directory.path("elsewhere/anchor")
       let helper = try HelperProcess(["anchored-steps", directory.path("store"), kind.rawValue, anchor] + options)
       defer {
@@ -52,43 +52,43 @@
       try FileManager.default.createDirectory(atPath: directory.path("store"), withIntermediateDirectories: true)
     }
 
-    @Test("No step at which a process ends makes a store look older", arguments: stores, [false, true])
-    func noFalseAlarm(_ kind: BaseStore, values: Bool) async throws {
+    @Test("No step at which a process ends makes a store look older", arguments: stores)
+    func noFalseAlarm(_ kind: BaseStore) async throws {
       for isNew in [true, false] {
         var (step, hasEnded) = (0, false)
         while !hasEnded {
           try begin()
-          if !isNew { try await open(kind, values: values).close() }
-          hasEnded = try kill(at: step, kind, values ? ["values"] : [])
-          let engine = try await open(kind, values: values)
+          if !isNew { try await open(kind).close() }
+          hasEnded = try kill(at: step, kind)
+          let engine = try await open(kind)
           try await engine.verifyFreshness()
           try await engine.put("key", "\(step)")
           try await engine.close()
-          try await open(kind, values: values).close()
+          try await open(kind).close()
           step += 1
         }
         #expect(step > 6)
       }
     }
 
-    @Test("An acceptance that ends at any step is complete or can be repeated", arguments: stores, [false, true])
-    func acceptance(_ kind: BaseStore, values: Bool) async throws {
+    @Test("An acceptance that ends at any step is complete or can be repeated", arguments: stores)
+    func acceptance(_ kind: BaseStore) async throws {
       var (step, hasEnded, refusals) = (0, false, 0)
       while !hasEnded {
         try begin()
-        try await open(kind, values: values).close()
+        try await open(kind).close()
         try directory.copy("store", to: "old")
-        let newer = try await open(kind, values: values)
+        let newer = try await open(kind)
         try await newer.put("key", "newer")
         try await newer.close()
         try directory.copy("old", to: "store")
-        hasEnded = try kill(at: step, kind, ["accept"] + (values ? ["values"] : []))
-        do { try await open(kind, values: values).close() } catch let error as StorageError {
+        hasEnded = try kill(at: step, kind, ["accept"])
+        do { try await open(kind).close() } catch let error as StorageError {
           #expect(error.code == .rolledBack)
           refusals += 1
-          try await open(kind, values: values, accepts: true).close()
+          try await open(kind, accepts: true).close()
         }
-        let engine = try await open(kind, values: values)
+        let engine = try await open(kind)
         #expect(try await engine.text("key") == nil)
         try await engine.verifyFreshness()
         try await engine.close()

@@ -49,12 +49,10 @@ extension EncryptionConfiguration {
   /// Options with an anchor that is updated when the store is flushed or closed.
   static func anchored(
     _ anchor: any FreshnessAnchor, _ settings: EncryptionSettings = EncryptionSettings(),
-    timeout: Duration = .seconds(30), coversValues: Bool = false
+    timeout: Duration = .seconds(30)
   ) -> EncryptionConfiguration {
     var configuration = EncryptionConfiguration(settings: settings)
-    configuration.freshness = FreshnessSettings(
-      anchor: anchor, interval: .seconds(86_400), timeout: timeout,
-      coversValues: coversValues)
+    configuration.freshness = FreshnessSettings(anchor: anchor, interval: .seconds(86_400), timeout: timeout)
     return configuration
   }
 }
@@ -62,10 +60,9 @@ extension EncryptionConfiguration {
 extension StorageEngine {
   /// Returns the engine behind an encryption with an anchor and a known root key.
   func anchored(
-    _ anchor: any FreshnessAnchor, _ settings: EncryptionSettings = EncryptionSettings(), accepts: Bool = false,
-    coversValues: Bool = false
+    _ anchor: any FreshnessAnchor, _ settings: EncryptionSettings = EncryptionSettings(), accepts: Bool = false
   ) async throws -> EncryptedEngine {
-    let configuration = EncryptionConfiguration.anchored(anchor, settings, coversValues: coversValues)
+    let configuration = EncryptionConfiguration.anchored(anchor, settings)
     if accepts {
       return try await EncryptedEngine.acceptRollback(of: self, configuration: configuration) { _ in try .forTests() }
     }

@@ -288,23 +288,20 @@ import Testing
   ]
 
   @Test(
-    "A store with an anchor conforms to the storage contract", .serialized, arguments: [false, true],
-    StorageConformance.checks)
-  func conforms(coversValues: Bool, _ check: StorageConformance.Check) async throws {
+    "A store with an anchor conforms to the storage contract", .serialized, arguments: StorageConformance.checks)
+  func conforms(_ check: StorageConformance.Check) async throws {
     guard !Self.countingCommits.contains(check.name) else {
       return print("Not checked: \(check.name), which counts the commit by which closing updates the anchor.")
     }
     var options = StorageConformance.Options(
-      commitsToOutrunJournal: 200, commitsAtCreation: coversValues ? 5 : 2, largeValueSize: 1 << 20,
-      largeBatchSteps: 400)
+      commitsToOutrunJournal: 200, commitsAtCreation: 2, largeValueSize: 1 << 20, largeBatchSteps: 400)
     options.handles = .openAgain
     let suite = StorageConformance(name: "anchored sqlite", options: options) { location in
       let limit = location.maximumValueSize.map { $0 + 1_000 }
       let base = try await BaseStore.sqlite.open(
         in: location.directory, maximumValueSize: limit, journalRetention: 64)
       return try await base.anchored(
-        FileAnchor(location.directory.appendingPathComponent("elsewhere/anchor")),
-        coversValues ? EncryptionSettings() : .hidden, coversValues: coversValues)
+        FileAnchor(location.directory.appendingPathComponent("elsewhere/anchor")), .hidden)
     }
     try await suite.run(check)
   }

@@ -27,15 +27,15 @@
       try await BaseStore.sqlite.open(in: URL(fileURLWithPath: directory.path(name)))
     }
 
-    private func open(coversValues: Bool = false, accepts: Bool = false) async throws -> EncryptedEngine {
+    private func open(accepts: Bool = false) async throws -> EncryptedEngine {
       let base = try await base()
-      do { return try await base.anchored(anchor, accepts: accepts, coversValues: coversValues) } catch {
+      do { return try await base.anchored(anchor, accepts: accepts) } catch {
         try await base.close()
         throw error
       }
     }
 
-    /// Puts all values and the records of freshness back, as they are in a copy.
+    /// Puts all values and the record of the freshness back, as they are in a copy.
     private func putBack(_ copy: String) throws {
       try directory.execute(
         "store/store.db",
@@ -43,18 +43,18 @@
         ATTACH '\(directory.path(copy))/store.db' AS old;
         DELETE FROM main.coffer_values; INSERT INTO main.coffer_values SELECT * FROM old.coffer_values
         """)
-      try directory.putBack([FreshnessRecord.name, ValuesRecord.name], from: copy)
+      try directory.putBack([FreshnessRecord.name], from: copy)
     }
 
     private func anchored() async throws -> AnchorRecord { try AnchorRecord(try #require(try await anchor.record())) }
 
     /// Opens the store after it was written, copied to `old` and anchored again some times.
-    private func openAheadOfCopy(coversValues: Bool) async throws -> EncryptedEngine {
-      let writer = try await open(coversValues: coversValues)
+    private func openAheadOfCopy() async throws -> EncryptedEngine {
+      let writer = try await open()
       try await writer.put("key", "one")
       try await writer.close()
       try directory.copy("store", to: "old")
-      let engine = try await open(coversValues: coversValues)
+      let engine = try await open()
       for number in 0..<3 {
         try await engine.put("key", "\(number)")
         try await engine.flush()
@@ -62,9 +62,9 @@
       return engine
     }
 
-    @Test("An older store under an open one is refused by each update of the anchor", arguments: [false, true])
-    func olderStore(coversValues: Bool) async throws {
-      let engine = try await openAheadOfCopy(coversValues: coversValues)
+    @Test("An older store under an open one is refused by each update of the anchor")
+    func olderStore() async throws {
+      let engine = try await openAheadOfCopy()
       let known = try await anchor.record()
       try putBack("old")
       #expect(try await engine.text("key") == "one")
@@ -91,7 +91,7 @@
       try await first.close()
       try directory.copy("store", to: "old")
       try directory.copy("elsewhere", to: "old elsewhere")
-      let engine = try await openAheadOfCopy(coversValues: false)
+      let engine = try await openAheadOfCopy()
       try directory.copy("old elsewhere", to: "elsewhere")
       try putBack("old")
       try await engine.put("other", "2")
@@ -108,7 +108,7 @@
 
     @Test("An anchor that is removed under an open store is not written again")
     func removedAnchor() async throws {
-      let engine = try await openAheadOfCopy(coversValues: false)
+      let engine = try await openAheadOfCopy()
       try FileManager.default.removeItem(atPath: anchorPath)
       let record = try await engine.base.record(FreshnessRecord.name)
       for number in 0..<2 {
@@ -126,7 +126,7 @@
 
     @Test("A directory of the anchor that is missing, as on a disk that is not mounted, is not created again")
     func unmounted() async throws {
-      let engine = try await openAheadOfCopy(coversValues: false)
+      let engine = try await openAheadOfCopy()
       try FileManager.default.moveItem(atPath: directory.path("elsewhere"), toPath: directory.path("unmounted"))
       try await engine.put("key", "new")
       #expect(try await storageError { try await engine.flush() }.code == .notFound)
@@ -145,7 +145,7 @@
       let foreign = try await base("other").encrypted()
       for _ in 0..<4 { _ = try await foreign.rotate().result() }
       try await foreign.close()
-      let engine = try await openAheadOfCopy(coversValues: false)
+      let engine = try await openAheadOfCopy()
       let ring = try #require(try await engine.base.record(KeyRingStore.record)).content
       let generation = try #require(try await KeyRingStore.inspect(engine.base)).generation
       try directory.putBack([KeyRingStore.copy], from: "other")
@@ -173,7 +173,7 @@
 
     @Test("A forged anchor of another store that was released is not believed by a store that was anchored")
     func forgedRelease() async throws {
-      try await openAheadOfCopy(coversValues: false).close()
+      try await openAheadOfCopy().close()
       let known = try #require(try await anchor.record())
       try directory.copy("store", to: "new")
       try directory.copy("old", to: "store")

@@ -10,8 +10,6 @@ final class CipherSource: Sendable {
     /// The position in the store's history up to which the ring is known not to have changed.
     var checkedAt: JournalPosition
     var reading: Reading?
-    /// Why the ring could not be read the last time.
-    var failure: StorageError?
     /// The phases of the ring in which this handle serves.
     var served: Set<KeyRing.Phase>
     /// Whether it was told that the ring is in another one.
@@ -88,9 +86,6 @@ final class CipherSource: Sendable {
   /// The newest known state.
   var current: StoreCipher { state.withLock { $0.current } }
 
-  /// Why the ring could not be read the last time, for a caller that cannot wait until it is read again.
-  var failure: StorageError? { state.withLock { $0.failure } }
-
   /// Whether no commit of the store can have changed the ring since `cipher` was read.
   func isCurrent(_ cipher: StoreCipher) -> Bool { known(at: base.latestPosition) === cipher }
 
@@ -144,27 +139,21 @@ final class CipherSource: Sendable {
     Task {
       let position = base.latestPosition
       defer { state.withLock { $0.reading = nil } }
-      do {
-        let open = try await store.reload(cipher.open)
-        guard configuration.freshness == nil || open.ring.generation >= cipher.ring.generation else {
-          throw StorageError.ringIsOlder(
-            open.ring.generation, than: cipher.ring.generation, location: base.description)
-        }
-        try check(open.ring)
-        let next =
-          open.revisions == cipher.open.revisions
-          ? cipher : try StoreCipher(open, over: base, configuration, uses)
-        return state.withLock { state in
-          state.failure = nil
-          // A change by this process may have been installed meanwhile, and must not be undone.
-          guard state.current === cipher else { return state.current }
-          state.current = next
-          state.check(at: position)
-          return next
-        }
-      } catch {
-        state.withLock { $0.failure = error as? StorageError }
-        throw error
+      let open = try await store.reload(cipher.open)
+      guard configuration.freshness == nil || open.ring.generation >= cipher.ring.generation else {
+        throw StorageError.ringIsOlder(
+          open.ring.generation, than: cipher.ring.generation, location: base.description)
+      }
+      try check(open.ring)
+      let next =
+        open.revisions == cipher.open.revisions
+        ? cipher : try StoreCipher(open, over: base, configuration, uses)
+      return state.withLock { state in
+        // A change by this process may have been installed meanwhile, and must not be undone.
+        guard state.current === cipher else { return state.current }
+        state.current = next
+        state.check(at: position)
+        return next
       }
     }
   }
@@ -186,7 +175,6 @@ final class CipherSource: Sendable {
     freshness?.noteCommit(open.ring.generation)
     let next = try StoreCipher(open, over: base, configuration, uses)
     state.withLock { state in
-      state.failure = nil
       guard state.current.ring.generation < next.ring.generation else { return }
       state.current = next
       state.check(at: JournalPosition(epoch: base.latestPosition.epoch, revision: open.revisions.newest))

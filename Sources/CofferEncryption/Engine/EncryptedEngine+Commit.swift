@@ -4,24 +4,13 @@ import Foundation
 extension EncryptedEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    try await commit(batch, from: origin, isSubmitted: false)
-  }
-
-  /// Commits a batch after what was submitted before it.
-  /// - Parameter isSubmitted: whether it is the turn of the batch among the submissions.
-  func commit(_ batch: WriteBatch, from origin: StoreOrigin, isSubmitted: Bool) async throws -> StoreCommit {
     try check(batch)
-    return try await forms.commit(batch, record: base.record) {
-      try await commitCompleted($0, from: origin, isSubmitted: isSubmitted)
-    }
+    return try await forms.commit(batch, record: base.record) { try await commitCompleted($0, from: origin) }
   }
 
-  private func commitCompleted(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSubmitted: Bool
-  ) async throws -> StoreCommit {
+  private func commitCompleted(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     while true {
       let cipher = cipher
-      if !isSubmitted { try await submissions.finishEarlier(than: cipher) }
       do { return try await commit(batch, under: cipher, from: origin) } catch let error as StorageError
         where error.code == .preconditionFailed
       {

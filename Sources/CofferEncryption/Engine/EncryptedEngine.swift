@@ -28,7 +28,6 @@ public final class EncryptedEngine: EngineDecorator {
   let ciphers: CipherSource
   /// Whether the store holds hashes instead of names.
   let hidesNames: Bool
-  let submissions = SubmissionQueue()
   let forms = KeptFormRemoval()
   let indexer: NameIndexer
   /// The comparison with an anchor; `nil` without one.

@@ -12,8 +12,6 @@ package final class SelectiveEncryption: EngineDecorator {
   private struct State {
     var opened: EncryptedEngine?
     var opening: Opening?
-    /// Why the ring could not be opened for a caller that cannot wait.
-    var failure: StorageError?
   }
 
   /// The engine of the store without encryption.
@@ -79,7 +77,6 @@ package final class SelectiveEncryption: EngineDecorator {
   package func open() async throws {
     guard opened == nil else { return }
     if isReadOnly { _ = try await openIfPresent() } else { _ = try await encryption() }
-    state.withLock { $0.failure = nil }
   }
 
   /// Returns the engine that encrypts, or `nil` if the store has no key ring.
@@ -130,7 +127,6 @@ package final class SelectiveEncryption: EngineDecorator {
       if state.opening == task { state.opening = nil }
       guard let engine = try result?.get() else { throw StorageError.closed(description) }
       state.opened = engine
-      state.failure = nil
       return engine
     }
   }
@@ -231,27 +227,25 @@ private struct SelectiveSnapshot: KeptFormSnapshot {
   }
 }
 
+/// Settings with plain values beside encrypted ones.
 extension SelectiveEncryption: SynchronousEngine {
-  private func synchronousBase() throws -> any SynchronousEngine {
-    guard let base = base as? any SynchronousEngine else {
-      throw StorageError.unsupported(
-        "reads that do not suspend", advice: "Use reads that suspend.", location: description)
-    }
-    return base
+  private func synchronousPlain() throws -> any SynchronousEngine {
+    guard opened?.encryptsAll != true, let plain = plain as? any SynchronousEngine else { throw refusal(nil) }
+    return plain
   }
 
-  package func requireSynchronousUse() throws { try synchronousBase().requireSynchronousUse() }
+  private func refusal(_ key: StoreKey?) -> StorageError {
+    StorageError(
+      .unsupported, "An encrypted value cannot be read or written without suspending.",
+      advice: "Use reads and writes that suspend.", location: description, key: key)
+  }
+
+  package func requireSynchronousUse() throws { try synchronousPlain().requireSynchronousUse() }
 
   package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
-    if let opened { return try opened.entryNow(key) }
-    // Not of `base`: the ring may be opened meanwhile, by another thread.
-    guard let plain = plain as? any SynchronousEngine else { return try synchronousBase().entryNow(key) }
-    guard let entry = try plain.entryNow(key) else { return nil }
-    guard entry.attributes.isSealed else {
-      guard !isEncrypted(key) else { throw StorageError.isPlain(key, location: description) }
-      return entry
-    }
-    throw isOpening(entry)
+    let entry = try synchronousPlain().entryNow(key)
+    guard !isEncrypted(key), entry?.attributes.isSealed != true else { throw refusal(key) }
+    return entry
   }
 
   package func submit(
@@ -259,31 +253,10 @@ extension SelectiveEncryption: SynchronousEngine {
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
     do {
-      guard opened != nil || isReadOnly || !encrypts(batch) else { throw isOpening(nil) }
-      try synchronousBase().submit(batch, from: origin, completion: completion)
+      guard !encrypts(batch) else { throw refusal(nil) }
+      try synchronousPlain().submit(batch, from: origin, completion: completion)
     } catch {
       completion(.failure(error))
     }
-  }
-
-  /// Begins to open the key ring, and returns the error for a caller that cannot wait: why it could not be opened the
-  /// last time, such as for a lost ring, or else `busy`.
-  private func isOpening(_ entry: StoreEntry?) -> StorageError {
-    Task {
-      do {
-        _ = try await needsRing([entry])
-        try await open()
-      } catch let error as StorageError {
-        state.withLock { $0.failure = error }
-      }
-    }
-    guard let failure = state.withLock({ $0.failure }) else {
-      return StorageError(
-        .busy, "The key ring of the store is being opened.", advice: "Try again. Nothing was written.",
-        location: description, key: entry?.key)
-    }
-    return StorageError(
-      failure.code, failure.message, advice: failure.advice, location: failure.location, key: entry?.key,
-      underlying: failure.underlying)
   }
 }

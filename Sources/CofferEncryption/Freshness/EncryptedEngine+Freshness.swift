@@ -71,12 +71,10 @@ extension EncryptedEngine {
   /// Whether the store was opened with its anchor.
   package var comparesAnchor: Bool { freshness != nil }
 
-  /// Makes every earlier commit and submission of this process survive power loss, and its anchor cover them, if it has
-  /// one.
+  /// Makes every earlier commit of this process survive power loss, and its anchor cover them, if it has one.
   /// - Throws: also the errors of the anchor, `rolledBack` if an older copy was put back while the store was open, and
   ///   `notFound` if its key ring or its anchor was removed; the commits are durable then.
   public func flush() async throws {
-    try await submissions.finishEarlier(than: nil)
     try await base.flush()
     try await freshness?.anchor(cipher.ring.generation)
   }

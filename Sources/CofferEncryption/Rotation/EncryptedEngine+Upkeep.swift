@@ -10,7 +10,6 @@ extension EncryptedEngine {
   /// goes on, and fails.
   /// - Throws: also the errors of the anchor; the store is closed then.
   public func close() async throws {
-    await submissions.finish()
     await automaticRotation?.stop()
     let shredding = shredding.withLock { $0 }
     shredding?.cancel()

@@ -18,7 +18,6 @@ import Testing
     let error = await expectStorageError(code, contains: text, at: "memory:") { _ = try await engine.entry(key) }
     #expect(error?.key == key)
     await expectStorageError(code) { _ = try await engine.withSnapshot { try await $0.entries([key]) } }
-    #expect(throws: StorageError.self) { try engine.entryNow(key) }
   }
 
   private func onlyEntry(_ base: any StorageEngine) async throws -> StoreEntry {

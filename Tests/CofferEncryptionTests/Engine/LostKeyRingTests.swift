@@ -58,23 +58,6 @@ import Testing
     try await base.close()
   }
 
-  /// The first read of such a caller may come before the ring was looked for.
-  @Test(arguments: [false, true]) func aReadThatCannotWaitTellsTheLoss(_ isReadOnly: Bool) async throws {
-    let base = try await lost(.sqlite)
-    let plain: any StorageEngine = isReadOnly ? ReadOnlyEngine(base) : base
-    let engine = SelectiveEncryption(
-      plain, configuration: EncryptionConfiguration(), only: { _ in true }, key: { .file("/none") })
-    let deadline = ContinuousClock.now + .seconds(30)
-    var error = try storageError { _ = try engine.entryNow("secret1") }
-    while error.code == .busy, ContinuousClock.now < deadline {
-      await Task.yield()
-      error = try storageError { _ = try engine.entryNow("secret1") }
-    }
-    #expect(error.code == .keyUnavailable && error.message.contains("key ring was lost"), "\(error)")
-    #expect(error.key == "secret1")
-    try await engine.close()
-  }
-
   /// Decrypting replaces envelopes with plain values, while there is a ring.
   @Test(arguments: BaseStore.allCases) func aStoreWithItsRingIsDecrypted(_ store: BaseStore) async throws {
     let base = try await store.open(in: directory)

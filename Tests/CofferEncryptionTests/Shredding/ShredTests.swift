@@ -135,10 +135,6 @@ import Testing
       } else {
         await expectStorageError(.keyUnavailable, contains: "was destroyed on 20") { _ = try await reader.entry("k/3") }
       }
-      #expect(throws: (any Error).self) {
-        let entry = try reader.entryNow("k/3")
-        if isHidden, entry == nil { throw CancellationError() }
-      }
     }
     // Such a value can be replaced and deleted.
     try await engine.put("k/3", "new")

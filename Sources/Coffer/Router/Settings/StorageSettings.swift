@@ -1,3 +1,4 @@
+import CofferEncryption
 import CofferLocks
 
 /// Settings that are read and written without `await`, from any thread.
@@ -198,8 +199,8 @@ extension StorageRouter {
   /// - Parameters:
   ///   - keys: the keys of the settings.
   ///   - onFailure: receives each failed write, and each failed read of the subscript, on any thread.
-  /// - Throws: `unsupported` for a key whose store can block or be unavailable, such as a keyring or a sealed file;
-  ///   `StorageError` when a store cannot be opened or a value cannot be read.
+  /// - Throws: `unsupported` for a key whose values are encrypted, and for one whose store can block or be unavailable,
+  ///   such as a keyring or a sealed file; `StorageError` when a store cannot be opened or a value cannot be read.
   public nonisolated func settings<each K: StorageKeyWithDefault>(
     _ keys: repeat each K, onFailure: (@Sendable (StorageError) -> Void)? = nil
   ) async throws -> StorageSettings {
@@ -221,6 +222,15 @@ extension StorageRouter {
     guard resolved.store.pending == nil else {
       throw StorageError.unsupported(
         "settings in a store with write-back", advice: "Use get and set of the router, or write through.",
+        location: resolved.store.engine.description)
+    }
+    let descriptor = resolved.record.descriptor
+    guard !descriptor.isEncrypted, !descriptor.domain.isEncrypted,
+      resolved.store.engine.as(EncryptedEngine.self)?.encryptsAll != true
+    else {
+      throw StorageError.unsupported(
+        "settings whose values are encrypted",
+        advice: "Use get and set of the router, or declare the key in a store without encryption.",
         location: resolved.store.engine.description)
     }
     guard let engine = try await resolved.store.engine.synchronous() else {

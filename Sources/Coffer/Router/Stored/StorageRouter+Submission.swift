@@ -11,7 +11,7 @@ extension StorageRouter {
   /// yet or cannot accept it without suspending, and for a value that ``set(_:for:)`` would refuse.
   nonisolated func submit<K: StorageKey>(_ value: K.Value, for key: K) -> Submission? {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
-      resolved.record.schema == nil, resolved.store.pending == nil,
+      resolved.record.schema == nil, !resolved.record.descriptor.isEncrypted, resolved.store.pending == nil,
       let engine = resolved.store.engine as? any SynchronousEngine,
       let encoded = try? DeclaredValue(self, key, resolved).encode(value)
     else { return nil }

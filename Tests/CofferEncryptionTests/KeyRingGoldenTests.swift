@@ -56,7 +56,6 @@ import Testing
     #expect(ring.settings == sample.settings && ring.phase == sample.phase && ring.generation == 1)
     #expect(ring.entries.map(\.state) == sample.states)
     #expect(ring.entries.map(\.created) == ring.entries.indices.map { Self.created + Double($0) })
-    #expect(ring.entries.map(\.uses) == ring.entries.indices.map { UInt64($0) })
     // The ids in the record are those of the keys.
     #expect(ring.entries.allSatisfy { $0.key == nil || $0.key?.id == $0.id })
     #expect(record.dropFirst(84).prefix(16) == ring.storeID)
@@ -67,7 +66,7 @@ import Testing
     for sample in Sample.all where sample.label.isEmpty && !FileManager.default.fileExists(atPath: sample.file.path) {
       var ring = try KeyRing.create(settings: sample.settings, coverage: sample.coverage, now: Self.created)
       for index in sample.states.indices.dropFirst() {
-        ring.addUses(UInt64(index), of: try ring.addPrimary(now: Self.created + Double(index)))
+        try ring.addPrimary(now: Self.created + Double(index))
       }
       for (entry, state) in zip(ring.entries, sample.states) where state == .destroyed {
         try ring.destroy(entry.id, now: Self.created + 9)

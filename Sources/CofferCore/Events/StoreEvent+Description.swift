@@ -51,7 +51,6 @@ extension StoreEvent.KeyReplacement {
   fileprivate var text: String {
     let what =
       switch reason {
-      case .limit: "retired a key that had reached its limit"
       case .rotation: "wrote \(counted(values, "value")) anew and removed \(counted(removedKeys.count, "key"))"
       case .shredding: "destroyed \(counted(removedKeys.count, "key")) and erased \(counted(values, "value"))"
       }

@@ -183,8 +183,6 @@ public struct StoreEvent: Hashable, Sendable {
   public struct KeyReplacement: Hashable, Sendable {
     /// The reason of a change.
     public enum Reason: String, Hashable, Sendable {
-      /// The key had encrypted as many values as it may. It still decrypts them.
-      case limit
       /// An automatic rotation has written the values anew under the primary key.
       case rotation
       /// The keys were destroyed, and what they encrypted is erased.

@@ -58,28 +58,20 @@ package enum Envelope {
   ///   - context: the circumstances in which the envelope was found.
   ///   - key: returns the data key with an id, or throws `keyUnavailable`. Its errors are passed on.
   /// - Throws: `AuthenticationFailure` unless `seal` produced exactly this envelope in the same context; `damaged` if
-  ///   the bytes are no envelope, or one whose version, algorithm or flags were changed; `newerFormat`.
+  ///   the bytes are no envelope; `newerFormat` for an unknown version, algorithm or flag.
   package static func open(
     _ envelope: Data, context: EnvelopeContext, key: (KeyID) throws -> DataKey
   ) throws -> Data {
-    let header: EnvelopeHeader
-    do { header = try EnvelopeHeader(of: envelope) } catch  where error.code == .newerFormat {
-      throw EnvelopeRepair.isDamaged(envelope, context: context, key: key) ? EnvelopeRepair.damaged : error
-    }
-    return try open(envelope, header, context: context, key: try key(header.keyID))
-  }
-
-  static func open(
-    _ envelope: Data, _ header: EnvelopeHeader, context: EnvelopeContext, key: DataKey
-  ) throws -> Data {
+    let header = try EnvelopeHeader(of: envelope)
+    let dataKey = try key(header.keyID)
     // The id commits to the key. A ring that returns another key is wrong, whatever that key would decrypt.
-    guard key.id == header.keyID, envelope.count <= 2 * AEAD.limit else {
+    guard dataKey.id == header.keyID, envelope.count <= 2 * AEAD.limit else {
       throw AuthenticationFailure()
     }
     let count = envelope.count - overhead
     let value = try Data(writing: count, isSecret: count <= largestWiped) { plaintext in
       let isAuthentic = try envelope.withUnsafeBytes { envelope in
-        let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, key, context)
+        let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, dataKey, context)
         defer { opening.wipe() }
         let ciphertext = envelope.part(EnvelopeHeader.count, plaintext.count)
         let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)

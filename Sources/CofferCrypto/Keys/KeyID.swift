@@ -48,12 +48,6 @@ package struct KeyID: Hashable, Sendable {
     }
     .joined()
   }
-
-  /// Returns whether the other id is this one with a few bits changed, which is damage: random ids differ in about 128
-  /// of their 256 bits.
-  package func resembles(_ other: KeyID) -> Bool {
-    zip(words, other.words).reduce(0) { $0 + ($1.0 ^ $1.1).nonzeroBitCount } <= 16
-  }
 }
 
 extension KeyID: CustomStringConvertible {

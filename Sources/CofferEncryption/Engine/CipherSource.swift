@@ -30,10 +30,6 @@ final class CipherSource: Sendable {
   private let configuration: EncryptionConfiguration
   private let freshness: FreshnessGuard?
   private let state: Locked<State>
-  /// What this handle has encrypted under each key and has not recorded yet.
-  let uses: KeyUses
-  /// The recorded number of values from which a key is retired.
-  var maximumUses: UInt64 { configuration.maximumUses }
 
   /// - Parameter phase: the unfinished phase in which the handle serves, beside those that the configuration accepts.
   init(
@@ -44,8 +40,7 @@ final class CipherSource: Sendable {
     self.freshness = freshness
     self.store = store
     self.configuration = configuration
-    uses = KeyUses(batch: configuration.usesPerRecord)
-    let cipher = try StoreCipher(open, over: base, configuration, uses)
+    let cipher = try StoreCipher(open, over: base, configuration)
     state = Locked(State(current: cipher, checkedAt: position, served: configuration.served(phase)))
   }
 
@@ -147,7 +142,7 @@ final class CipherSource: Sendable {
       try check(open.ring)
       let next =
         open.revisions == cipher.open.revisions
-        ? cipher : try StoreCipher(open, over: base, configuration, uses)
+        ? cipher : try StoreCipher(open, over: base, configuration)
       return state.withLock { state in
         // A change by this process may have been installed meanwhile, and must not be undone.
         guard state.current === cipher else { return state.current }
@@ -173,7 +168,7 @@ final class CipherSource: Sendable {
       try change(&ring)
     }
     freshness?.noteCommit(open.ring.generation)
-    let next = try StoreCipher(open, over: base, configuration, uses)
+    let next = try StoreCipher(open, over: base, configuration)
     state.withLock { state in
       guard state.current.ring.generation < next.ring.generation else { return }
       state.current = next

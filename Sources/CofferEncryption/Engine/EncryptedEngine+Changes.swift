@@ -5,12 +5,12 @@ extension EncryptedEngine {
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     guard let commits = base.recentCommits(after: revision) else { return nil }
     let cipher = cipher
-    guard cipher.changesCommits else { return commits }
+    guard cipher.names != nil else { return commits }
     var named: [StoreCommit] = []
     named.reserveCapacity(commits.count)
     for commit in commits {
-      // Without the key of a name, it is not available without reading the ring again.
-      guard let known = try? cipher.named(commit) else { return nil }
+      // A name that this process has not used lately takes a read.
+      guard let known = cipher.named(commit) else { return nil }
       named.append(known)
     }
     return named
@@ -18,7 +18,7 @@ extension EncryptedEngine {
 
   public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
     let changes = base.changes(since: position)
-    guard cipher.changesCommits else { return changes }
+    guard hidesNames else { return changes }
     return AsyncStream { [self] in
       switch await changes.first(where: { _ in true }) {
       case .commit(let commit): .commit(await named(commit))
@@ -28,72 +28,42 @@ extension EncryptedEngine {
     }
   }
 
-  /// Returns a commit with the names of its keys; one that changes everything if they cannot be determined.
+  /// Returns a commit with the names of its keys; one that changes everything if they cannot be determined. The name
+  /// of a value that another process has written is beside the value; one that was removed has none.
   private func named(_ commit: StoreCommit) async -> StoreCommit {
-    let cipher = cipher
-    if let named = try? cipher.named(commit) { return named }
-    let next = try? await ciphers.reload(after: cipher)
-    return (next ?? cipher).commit(commit)
+    for attempt in 0..<2 {
+      let cipher = cipher
+      if let named = cipher.named(commit) { return named }
+      for key in commit.changed.keys where cipher.names?.knownName(of: key) == nil {
+        guard let summary = try? await base.summary(of: key), (try? cipher.name(of: key, summary.attributes)) != nil
+        else { break }
+      }
+      if let named = cipher.named(commit) { return named }
+      // The name may be sealed under a key that another process has made since.
+      if attempt == 0, (try? await ciphers.reload(after: cipher)) === cipher { break }
+    }
+    return commit.changing(.everything(records: commit.changed.records))
   }
 }
 
 extension StoreCipher {
-  /// Whether commits of the store differ from those that callers see.
-  var changesCommits: Bool { names != nil }
-
-  /// Returns the commit of a batch with the names of its keys, which mostly are those of the batch.
-  func commit(_ commit: StoreCommit, of batch: WriteBatch) -> StoreCommit {
-    guard names != nil else { return commit }
-    // Clearing a prefix, hiding and showing names change further stored keys.
-    let isExact = !isTransitional && !batch.operations.contains { if case .clear(_?) = $0 { true } else { false } }
-    return isExact ? commit.changing(batch.selection) : self.commit(commit)
-  }
-
-  /// Returns a commit with the names of its keys; one that changes everything if they cannot be determined.
-  func commit(_ commit: StoreCommit) -> StoreCommit {
-    (try? named(commit)) ?? commit.changing(.everything(records: NameRecord.split(commit.changed.records).others))
-  }
-
-  /// Returns a commit with the names of its keys.
-  /// - Throws: any error if one does not open.
-  func named(_ commit: StoreCommit) throws -> StoreCommit {
-    guard let names else { return commit }
-    let changed = commit.changed
-    let (parts, others) = NameRecord.split(changed.records)
-    guard !changed.isEverything else {
-      return others.count == changed.records.count ? commit : commit.changing(.everything(records: others))
-    }
-    var known: [StoreKey: StoreKey] = [:]
-    var prefixes: [StoreKey] = []
-    for part in parts {
-      let record = try names.name(in: part)
-      switch record.kind {
-      case .key: known[try names.key(of: record.name)] = record.name
-      case .prefix: prefixes.append(record.name)
-      }
-    }
+  /// Returns a commit with the names of its keys; `nil` if one of them is not known.
+  fileprivate func named(_ commit: StoreCommit) -> StoreCommit? {
+    guard let names, !commit.changed.isEverything else { return commit }
     var keys: [StoreKey] = []
-    keys.reserveCapacity(changed.keys.count)
-    for key in changed.keys {
-      if let name = known[key] {
-        keys.append(name)
-      } else if key.size != OpaqueNames.size, known.values.contains(key) {
-        continue  // The same value, while names are hidden or shown.
-      } else if let name = names.knownName(of: key), prefixes.isEmpty {
-        keys.append(name)  // The store itself removed an expired value.
-      } else if isTransitional, key.size != OpaqueNames.size {
-        if !prefixes.contains(where: key.hasPrefix) { keys.append(key) }
-      } else if prefixes.isEmpty {
-        return commit.changing(.everything(records: others))
-      }
-      // Otherwise one of the keys of a cleared prefix.
+    keys.reserveCapacity(commit.changed.keys.count)
+    for key in commit.changed.keys {
+      guard let name = names.knownName(of: key) ?? (key.size == OpaqueNames.size ? nil : key) else { return nil }
+      // While names are hidden or shown, one value is stored in two ways.
+      if !isTransitional || !keys.contains(name) { keys.append(name) }
     }
-    return commit.changing(StoreSelection(keys: keys, prefixes: prefixes + changed.prefixes, records: others))
+    let changed = commit.changed
+    return commit.changing(StoreSelection(keys: keys, prefixes: changed.prefixes, records: changed.records))
   }
 }
 
 extension StoreCommit {
-  fileprivate func changing(_ changed: StoreSelection) -> StoreCommit {
+  func changing(_ changed: StoreSelection) -> StoreCommit {
     StoreCommit(revision: revision, transaction: transaction, origin: origin, changed: changed, date: date)
   }
 }

@@ -26,7 +26,8 @@ extension EncryptedEngine {
       let sealed = try await SealedBatch(batch, under: cipher, of: self)
       let commit = try await store(sealed.batch, under: cipher, from: origin)
       try await finishClearing(sealed, after: commit, from: origin)
-      return cipher.commit(commit, of: batch)
+      // Clearing a prefix that is empty has changed nothing.
+      return cipher.names == nil || commit.changed.isEmpty ? commit : commit.changing(batch.selection)
     } catch let error as StorageError {
       throw renamed(error, batch, cipher)
     }
@@ -95,7 +96,6 @@ extension EncryptedEngine {
       for entry in late {
         operations += [.require(entry.stored, entry.summary.revision), .delete(entry.stored)]
       }
-      for prefix in sealed.prefixes { operations += try cipher.names?.deletions(ofPrefix: prefix) ?? [] }
       let batch = WriteBatch(operations, transaction: commit.transaction, durability: sealed.batch.durability)
       do {
         try await store(batch, under: cipher, from: origin)
@@ -114,5 +114,13 @@ extension WriteBatch.Operation {
     case .put(let key, _, _), .delete(let key), .require(let key, _): key
     case .clear, .putRecord, .deleteRecord, .requireRecord: nil
     }
+  }
+}
+
+extension SystemRecordName {
+  /// Whether the record belongs to the encryption of its store, which alone writes it.
+  fileprivate var isReserved: Bool {
+    let text = description
+    return text == "encryption" || text.hasPrefix("encryption.")
   }
 }

@@ -48,12 +48,6 @@ public struct EncryptionConfiguration: Sendable {
   /// open for reading only, and in one without listings and snapshots.
   public var automaticRotation: RotationPolicy?
 
-  /// The recorded number of values from which a key is retired by itself. It is far below the 2^32 of
-  /// `docs/security.md`, since the record is a lower bound.
-  package var maximumUses: UInt64 = 1 << 31
-  /// The number of values after which a handle records them.
-  package var usesPerRecord: UInt64 = 65_536
-
   /// Creates options.
   public init(
     settings: EncryptionSettings = EncryptionSettings(), only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil

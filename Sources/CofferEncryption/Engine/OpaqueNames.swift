@@ -6,7 +6,7 @@ import Foundation
 /// The keys under which a store with hidden names keeps its values.
 ///
 /// The stored key of a name is a keyed hash, so that whoever has the store but not its key learns nothing about the
-/// names but which are equal. The name itself is sealed beside the value, and in the journal of each commit.
+/// names but which are equal. The name itself is sealed beside the value.
 final class OpaqueNames: Sendable {
   /// A name as it is stored.
   struct StoredName: Sendable {
@@ -14,15 +14,12 @@ final class OpaqueNames: Sendable {
     let key: StoreKey
     /// The attributes of an envelope with the name in one of its own: those of a value that has no others.
     let attributes: ValueAttributes
-    /// The names of records that carry the name in the journal.
-    let records: [SystemRecordName]
   }
 
   private struct Caches {
     var keys = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
     var stored = GenerationCache<StoreKey, StoredName>(capacity: 4_096)
     var names = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
-    var records = GenerationCache<SystemRecordName, NameRecord>(capacity: 4_096)
   }
 
   /// The size of each stored key.
@@ -58,58 +55,31 @@ final class OpaqueNames: Sendable {
   /// Returns everything that is stored of a name. It is the same for each commit of this handle under one ring.
   func stored(_ name: StoreKey) throws -> StoredName {
     if let stored = caches.withLock({ $0.stored.value(name) }) { return stored }
-    let sealed = try seal(name, .key)
+    let sealed = try Envelope.seal(
+      name.withBytes { Data($0) }, under: ring.primary, context: context, algorithm: ring.settings.algorithm.cipher,
+      isPadded: ring.settings.padsValues)
     var attributes = ValueAttributes.none.marked()
     attributes[.sealedName] = AttributeBytes(sealed)
-    let stored = StoredName(
-      key: try key(of: name), attributes: attributes, records: try NameRecord.Kind.key.records(of: sealed))
-    caches.withLock { caches in
-      caches.stored.insert(stored, for: name)
-      caches.records.insert(NameRecord(kind: .key, name: name), for: stored.records[0])
-    }
+    let stored = StoredName(key: try key(of: name), attributes: attributes)
+    caches.withLock { $0.stored.insert(stored, for: name) }
     return stored
-  }
-
-  /// Returns the records that carry a cleared prefix in the journal.
-  func records(ofPrefix prefix: StoreKey) throws -> [SystemRecordName] {
-    try NameRecord.Kind.prefix.records(of: seal(prefix, .prefix))
   }
 
   /// Returns the name that is sealed beside the value of a stored key.
   /// - Throws: `keyUnavailable` if its key is not in the ring; otherwise any error if it does not open.
   func name(in sealed: AttributeBytes, of key: StoreKey) throws -> StoreKey {
     if let name = knownName(of: key) { return name }
-    let name = try open(Data(sealed.bytes), .key)
+    let bytes = try Envelope.open(Data(sealed.bytes), context: context) { try ring.key($0) }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw AuthenticationFailure() }
+    let name = try StoreKey(text)
     // The hash binds the name to the stored key, so that names cannot be exchanged.
     guard try self.key(of: name) == key else { throw AuthenticationFailure() }
     return name
   }
 
-  /// Returns the name or prefix that records of a commit carry.
-  /// - Throws: `keyUnavailable` if its key is not in the ring; otherwise any error if it does not open.
-  func name(in records: ArraySlice<SystemRecordName>) throws -> NameRecord {
-    guard let first = records.first else { throw AuthenticationFailure() }
-    if let known = caches.withLock({ $0.records.value(first) }) { return known }
-    guard let (kind, sealed) = NameRecord.sealed(in: records) else { throw AuthenticationFailure() }
-    let record = NameRecord(kind: kind, name: try open(sealed, kind))
-    caches.withLock { $0.records.insert(record, for: first) }
-    return record
-  }
-
-  private func seal(_ name: StoreKey, _ kind: NameRecord.Kind) throws -> Data {
-    try Envelope.seal(
-      name.withBytes { Data($0) }, under: ring.primary, context: context(kind),
-      algorithm: ring.settings.algorithm.cipher, isPadded: ring.settings.padsValues)
-  }
-
-  private func open(_ sealed: Data, _ kind: NameRecord.Kind) throws -> StoreKey {
-    let bytes = try Envelope.open(sealed, context: context(kind)) { try ring.key($0) }
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw AuthenticationFailure() }
-    return try StoreKey(text)
-  }
-
-  private func context(_ kind: NameRecord.Kind) -> EnvelopeContext {
-    EnvelopeContext(store: ring.storeID, key: kind.context, attributes: .none, format: kind.format)
+  /// The context of each sealed name; the format of values is 1.
+  private var context: EnvelopeContext {
+    EnvelopeContext(store: ring.storeID, key: "encryption.k", attributes: .none, format: 2)
   }
 }
 
@@ -125,21 +95,5 @@ extension Data {
     case UInt8(ascii: "/"): UInt8(ascii: "_")
     default: digit
     }
-  }
-
-  /// Creates data from unpadded base64url; `nil` for any other text.
-  init?(base64URL text: String) {
-    var digits = Data(capacity: text.utf8.count + 3)
-    for digit in text.utf8 {
-      switch digit {
-      case UInt8(ascii: "-"): digits.append(UInt8(ascii: "+"))
-      case UInt8(ascii: "_"): digits.append(UInt8(ascii: "/"))
-      case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
-      default: digits.append(digit)
-      }
-    }
-    while digits.count % 4 != 0 { digits.append(UInt8(ascii: "=")) }
-    guard let data = Data(base64Encoded: digits) else { return nil }
-    self = data
   }
 }

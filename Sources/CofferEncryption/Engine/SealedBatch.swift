@@ -32,7 +32,7 @@ struct SealedBatch: Sendable {
   init(
     _ batch: WriteBatch, under cipher: StoreCipher, _ index: NameIndex? = nil, _ locations: [StoreKey: StoreKey] = [:]
   ) throws {
-    var sealing = Sealing(cipher, index, locations, isEverything: batch.operations.contains(.clear(prefix: nil)))
+    var sealing = Sealing(cipher, index, locations)
     sealing.operations.reserveCapacity(batch.operations.count + 2)
     sealing.operations += cipher.precondition
     for operation in batch.operations { try sealing.append(operation) }
@@ -47,19 +47,15 @@ private struct Sealing {
   let cipher: StoreCipher
   let index: NameIndex?
   let locations: [StoreKey: StoreKey]
-  /// Whether the journal records that everything was changed, so that names in it would be lost.
-  let isEverything: Bool
   var operations: [WriteBatch.Operation] = []
   var prefixes: [StoreKey] = []
   /// The names that the batch has put so far, for prefixes that it clears afterwards.
   private var put: Set<StoreKey> = []
-  private var named: Set<StoreKey> = []
 
-  init(_ cipher: StoreCipher, _ index: NameIndex?, _ locations: [StoreKey: StoreKey], isEverything: Bool) {
+  init(_ cipher: StoreCipher, _ index: NameIndex?, _ locations: [StoreKey: StoreKey]) {
     self.cipher = cipher
     self.index = index
     self.locations = locations
-    self.isEverything = isEverything
   }
 
   mutating func append(_ operation: WriteBatch.Operation) throws {
@@ -80,7 +76,6 @@ private struct Sealing {
     operations.append(try operation(name, cipher.encrypts(name) ? stored.key : name, value, attributes, stored))
     // While names are hidden or shown, the value may still be stored under the other key.
     if cipher.isTransitional { operations.append(.delete(cipher.encrypts(name) ? name : stored.key)) }
-    note(name, stored)
     if index != nil { put.insert(name) }
   }
 
@@ -94,7 +89,6 @@ private struct Sealing {
 
   private mutating func delete(_ name: StoreKey) throws {
     for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
-    if let names = cipher.names { note(name, try names.stored(name)) }
   }
 
   private mutating func require(_ name: StoreKey, _ revision: StoreRevision?) throws {
@@ -104,26 +98,11 @@ private struct Sealing {
   }
 
   private mutating func clear(_ prefix: StoreKey) throws {
-    guard let names = cipher.names else { return }
     for entry in index?.entries(prefix: prefix) ?? [] { operations.append(.delete(entry.stored)) }
     for name in put where name.hasPrefix(prefix) {
       for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
     }
     prefixes.append(prefix)
-    if !isEverything { operations += try names.deletions(ofPrefix: prefix) }
-  }
-
-  /// Lets the journal carry a name, once for each batch.
-  private mutating func note(_ name: StoreKey, _ stored: OpaqueNames.StoredName) {
-    guard !isEverything, named.insert(name).inserted else { return }
-    for record in stored.records { operations.append(.deleteRecord(record)) }
-  }
-}
-
-extension OpaqueNames {
-  /// Returns the operations by which the journal carries a cleared prefix.
-  func deletions(ofPrefix prefix: StoreKey) throws -> [WriteBatch.Operation] {
-    try records(ofPrefix: prefix).map { .deleteRecord($0) }
   }
 }
 

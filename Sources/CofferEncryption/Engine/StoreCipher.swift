@@ -16,7 +16,6 @@ final class StoreCipher: Sendable {
   let precondition: [WriteBatch.Operation]
   /// The hidden names; `nil` for a store that keeps names in plain.
   let names: OpaqueNames?
-  private let uses: KeyUses.Counter
   private let primary: DataKey
   private let location: String
   /// Whether the value of a key is encrypted, in a store whose ring leaves it to the program; `nil` for a tool that
@@ -31,14 +30,10 @@ final class StoreCipher: Sendable {
   ///   - open: the key ring, as it was read.
   ///   - base: the engine of the store.
   ///   - configuration: the options of the engine.
-  ///   - uses: counts what is sealed.
   /// - Throws: `unsupported` for a store whose ring leaves it to the program which values are encrypted, if the
   ///   configuration does not say so.
-  init(
-    _ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration, _ uses: KeyUses
-  ) throws {
+  init(_ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
     self.open = open
-    self.uses = uses.counter(for: open.ring.primary.id)
     precondition = open.precondition
     primary = open.ring.primary
     isDeclared = configuration.isEncrypted
@@ -82,7 +77,6 @@ final class StoreCipher: Sendable {
     let sealed = try Envelope.seal(
       value, under: primary, context: context(name, attributes),
       algorithm: (algorithm?(name) ?? ring.settings.algorithm).cipher, isPadded: ring.settings.padsValues)
-    uses.add()
     return Sealed(value: sealed, attributes: attributes)
   }
 
@@ -116,13 +110,7 @@ final class StoreCipher: Sendable {
     do {
       let value = try Envelope.open(entry.value, context: context(name, attributes)) { try key($0) }
       return StoreEntry(key: name, value: value, revision: entry.revision, attributes: visible(attributes))
-    } catch let error as StorageError where error.code == .keyUnavailable {
-      // An id with a few changed bits is damage, and not the id of a key that was removed.
-      let id = try? EnvelopeHeader(of: entry.value).keyID
-      let isDamaged = id.map { id in ring.entries.contains { $0.id.resembles(id) && $0.id != id } } ?? false
-      throw Failure.unopened(
-        isDamaged ? .doesNotOpen(name, location: location) : error.locating(at: location, key: name))
-    } catch let error as StorageError where error.code == .newerFormat {
+    } catch let error as StorageError where error.code == .keyUnavailable || error.code == .newerFormat {
       throw Failure.unopened(error.locating(at: location, key: name))
     } catch is AuthenticationFailure {
       throw Failure.unopened(.doesNotOpen(name, location: location))

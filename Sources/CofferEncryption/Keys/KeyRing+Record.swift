@@ -72,7 +72,7 @@ extension KeyRing {
         plain = Data([entry.state.rawValue])
         plain.append(number: entry.created.milliseconds)
         plain.append(number: entry.changed?.milliseconds ?? 0)
-        plain.append(number: entry.uses)
+        plain.append(number: UInt64(0))  // Earlier versions have counted what the key encrypted.
         plain.withUnsafeBytes { put($0) }
         if let key = entry.key {
           key.material.withUnsafeBytes { put($0) }
@@ -117,15 +117,13 @@ extension KeyRing {
     else { throw KeyRingHeader.damaged }
     let created = Date(milliseconds: first)
     let changed = state == .primary ? nil : Date(milliseconds: last)
-    let uses: UInt64 = plain.number(at: 17)
     guard state == .destroyed else {
-      return KeyRingEntry(
-        try key(in: body, at: offset + 25), state, created: created, changed: changed, uses: uses)
+      return KeyRingEntry(try key(in: body, at: offset + 25), state, created: created, changed: changed)
     }
     guard let id = KeyID(body.withUnsafeBytes { Data($0[offset + 25..<offset + 57]) }) else {
       throw KeyRingHeader.damaged
     }
-    return KeyRingEntry(destroyed: id, created: created, changed: changed, uses: uses)
+    return KeyRingEntry(destroyed: id, created: created, changed: changed)
   }
 
   private static var newer: StorageError {

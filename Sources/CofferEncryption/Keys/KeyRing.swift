@@ -165,14 +165,6 @@ package struct KeyRing: Sendable {
     return ids
   }
 
-  /// Adds to the number of values that a key has encrypted. Does nothing if there is no such key.
-  package mutating func addUses(_ count: UInt64, of id: KeyID) {
-    for index in entries.indices where entries[index].id == id {
-      let (sum, isTooLarge) = entries[index].uses.addingReportingOverflow(count)
-      entries[index].uses = isTooLarge ? .max : sum
-    }
-  }
-
   private static func isPrimary(_ what: String) -> StorageError {
     StorageError(
       .unsupported, "The primary key of a store cannot be \(what).",

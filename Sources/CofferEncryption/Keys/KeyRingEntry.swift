@@ -20,28 +20,24 @@ package struct KeyRingEntry: Sendable {
   package let created: Date
   /// The date when the key was retired or destroyed, to the millisecond; `nil` for the primary key.
   package internal(set) var changed: Date?
-  /// The number of values that were encrypted with the key, as far as it was recorded: a lower bound.
-  package internal(set) var uses: UInt64
   /// The key; `nil` if it was destroyed.
   package internal(set) var key: DataKey?
 
-  init(_ key: DataKey, _ state: State, created: Date, changed: Date? = nil, uses: UInt64 = 0) {
+  init(_ key: DataKey, _ state: State, created: Date, changed: Date? = nil) {
     id = key.id
     self.key = key
     self.state = state
     self.created = created.wholeMilliseconds
     self.changed = changed?.wholeMilliseconds
-    self.uses = uses
   }
 
   /// Creates the entry of a destroyed key.
-  init(destroyed id: KeyID, created: Date, changed: Date?, uses: UInt64) {
+  init(destroyed id: KeyID, created: Date, changed: Date?) {
     self.id = id
     key = nil
     state = .destroyed
     self.created = created.wholeMilliseconds
     self.changed = changed?.wholeMilliseconds
-    self.uses = uses
   }
 }
 
@@ -49,7 +45,7 @@ extension KeyRingEntry: Equatable {
   /// Compares everything; keys by their ids, which commit to them.
   package static func == (left: KeyRingEntry, right: KeyRingEntry) -> Bool {
     left.id == right.id && left.state == right.state && left.created == right.created
-      && left.changed == right.changed && left.uses == right.uses && left.key?.id == right.key?.id
+      && left.changed == right.changed && left.key?.id == right.key?.id
   }
 }
 

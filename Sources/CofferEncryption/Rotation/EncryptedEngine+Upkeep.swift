@@ -5,16 +5,14 @@ import Foundation
 
 extension EncryptedEngine {
   /// Ends the automatic rotation of keys, updates the anchor, if the store has one, and closes the store behind this
-  /// engine. Counts of encrypted values are recorded before, if they are large. An erasure that an earlier process has
-  /// not finished is finished before, but for rewriting files of more than 16 MiB. A rotation that was begun by a call
-  /// goes on, and fails.
+  /// engine. An erasure that an earlier process has not finished is finished before, but for rewriting files of more
+  /// than 16 MiB. A rotation that was begun by a call goes on, and fails.
   /// - Throws: also the errors of the anchor; the store is closed then.
   public func close() async throws {
     await automaticRotation?.stop()
     let shredding = shredding.withLock { $0 }
     shredding?.cancel()
     await shredding?.value
-    if ciphers.uses.isWorthRecording { await recordUses() }
     do { try await freshness?.close(cipher.ring.generation) } catch {
       try await base.close()
       throw error
@@ -25,41 +23,9 @@ extension EncryptedEngine {
   /// Begins what the engine does by itself.
   func beginUpkeep() {
     guard !isReadOnly else { return }
-    ciphers.uses.whenFull { [weak self] in
-      Task { await self?.recordUses() }
-    }
     automaticRotation?.start(self)
     guard cipher.ring.entries.contains(where: { $0.state == .destroyed }) else { return }
     shredding.withLock { $0 = Task { await self.continueShreddingAfterOpening() } }
-  }
-
-  /// Adds the counts of this handle to those in the key ring, and retires a key that has reached its limit. Never
-  /// throws: the counts are recorded later if the store cannot be written now.
-  func recordUses() async {
-    let counts = ciphers.uses.take()
-    let known = Set(cipher.ring.keys.keys)
-    guard counts.contains(where: { known.contains($0.id) }) else { return }
-    let (clock, limit) = (clock, ciphers.maximumUses)
-    var retired: KeyID?
-    do {
-      let next = try await ciphers.update { ring in
-        retired = nil
-        for (id, count) in counts { ring.addUses(count, of: id) }
-        guard let primary = ring.entries.first(where: { $0.state == .primary }), primary.uses >= limit,
-          ring.entries.count < KeyRing.maximumCount, ring.phase != .decrypting
-        else { return }
-        retired = primary.id
-        try ring.addPrimary(now: clock.now())
-      }
-      if retired != nil {
-        tell(.keysReplaced(.init(.limit, primaryKey: next.ring.primary.id.short)))
-      }
-      automaticRotation?.wake()
-    } catch let error as StorageError where error.code == .notFound || error.code == .outcomeUnknown {
-      // The store is no longer encrypted, or the counts may be recorded: they are a lower bound.
-    } catch {
-      ciphers.uses.giveBack(counts)
-    }
   }
 
   /// Tells what the engine did by itself.

@@ -106,12 +106,10 @@ struct ShredRemains {
   private func isErased(_ envelope: Data, _ attributes: ValueAttributes, _ ring: KeyRing) -> Bool {
     let id = try? EnvelopeHeader(of: envelope).keyID
     // Before the destruction, for a report, the keys are still in the ring.
-    if let id, ring.keys.keys.contains(where: { !keys.contains($0) && ($0 == id || $0.resembles(id)) }) { return false }
+    if let id, ring.keys[id] != nil, !keys.contains(id) { return false }
     let name = attributes[.sealedName].flatMap { try? EnvelopeHeader(of: Data($0.bytes)).keyID }
-    return isEverything || [id, name].contains { $0.map(isDestroyed) ?? false }
+    return isEverything || [id, name].contains { $0.map(keys.contains) ?? false }
   }
-
-  private func isDestroyed(_ id: KeyID) -> Bool { keys.contains { $0 == id || $0.resembles(id) } }
 
   /// Returns the ids of the values in the quarantine that were erased. In a store of which only declared keys are
   /// encrypted, one whose header is damaged may be a plain value, and stays.

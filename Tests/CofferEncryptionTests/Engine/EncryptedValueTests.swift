@@ -14,7 +14,12 @@ import Testing
   private let number = ValueAttribute<UInt64>(applicationCode: 200)
 
   private func expectDamaged(_ key: StoreKey, in engine: EncryptedEngine, _ text: String = "does not open") async {
-    let code: StorageError.Code = text == "in plain" ? .notEncrypted : .damaged
+    await expect(text == "in plain" ? .notEncrypted : .damaged, text, of: key, in: engine)
+  }
+
+  private func expect(
+    _ code: StorageError.Code, _ text: String, of key: StoreKey, in engine: EncryptedEngine
+  ) async {
     let error = await expectStorageError(code, contains: text, at: "memory:") { _ = try await engine.entry(key) }
     #expect(error?.key == key)
     await expectStorageError(code) { _ = try await engine.withSnapshot { try await $0.entries([key]) } }
@@ -34,7 +39,11 @@ import Testing
       var changed = stored.value
       changed[index] ^= 1 << UInt8(index % 8)
       try await base.commit(WriteBatch([.put(stored.key, changed, stored.attributes)]), from: StoreOrigin())
-      await expectDamaged("key", in: engine)
+      switch index {
+      case 5...7: await expect(.newerFormat, "newer version", of: "key", in: engine)
+      case 32..<64: await expect(.keyUnavailable, "is not in the key ring", of: "key", in: engine)
+      default: await expectDamaged("key", in: engine)
+      }
       #expect(try await engine.text("other") == "intact")
     }
     for count in [0, 1, 63, 64, 79, stored.value.count - 1] {

@@ -58,3 +58,10 @@ final class Collector: Sendable {
     return received.withLock { $0 }.compactMap { if case .commit(let commit) = $0 { commit } else { nil } }
   }
 }
+
+/// An engine that stays open when it is closed.
+final class OpenEngine: EngineDecorator {
+  let base: any StorageEngine
+  init(_ base: any StorageEngine) { self.base = base }
+  func close() async throws {}
+}

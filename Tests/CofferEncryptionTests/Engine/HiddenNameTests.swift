@@ -20,7 +20,7 @@ import Testing
     attributes[ValueAttribute<String>(applicationCode: 200)] = String(repeating: "a", count: 1_000)
     try await engine.put(longest, "1", attributes)
     let last = try await engine.commit(WriteBatch([.clear(prefix: longest)]), from: StoreOrigin())
-    #expect(try await changes.commits(upTo: last.revision).map(\.changed.prefixes) == [[], [longest]])
+    #expect(try await changes.commits(upTo: last.revision).map(\.changed.keys) == [[longest], [longest]])
     try await engine.put(longest, "2", attributes)
     #expect(try await engine.summaries().map(\.key) == [longest])
     #expect(try await engine.summaries().map(\.attributes) == [attributes])
@@ -98,7 +98,9 @@ import Testing
     #expect(commit.changed == StoreSelection(keys: ["p/new"], prefixes: ["p/"]))
     let heard = try await changes.commits(upTo: base.latestRevision)
     #expect(heard.map(\.transaction).suffix(2) == [batch.transaction, batch.transaction])
-    #expect(heard.map(\.changed.prefixes) == [[], ["p/"], ["p/"]])
+    // Another handle knows the name that it has put, and no name of a removed value beside it.
+    let late = StoreSelection(keys: ["p/late"])
+    #expect(heard.map(\.changed) == [late, .everything, late])
   }
 
   @Test func cachesSeeNames() async throws {
@@ -108,13 +110,24 @@ import Testing
     try await other.put("a", "1")
     try await other.commit(WriteBatch([.clear(prefix: "a")]), from: StoreOrigin())
     try await other.commit(WriteBatch([.clear(prefix: nil), .put("b", Data())]), from: StoreOrigin())
-    let recent = try #require(engine.recentCommits(after: start))
-    #expect(
-      recent.map(\.changed) == [StoreSelection(keys: ["a"]), StoreSelection(keys: [], prefixes: ["a"]), .everything])
+    #expect(engine.recentCommits(after: start) == nil, "the name of a removed value is not stored")
+    let recent = try #require(other.recentCommits(after: start))
+    #expect(recent.map(\.changed) == [StoreSelection(keys: ["a"]), StoreSelection(keys: ["a"]), .everything])
   }
 
-  /// A commit whose names were exchanged in the journal, or that has none, changes everything.
-  @Test func aCommitWithoutNamesChangesEverything() async throws {
+  @Test func subscribersReceiveTheNamesOfWhatOthersHaveStored() async throws {
+    let base = MemoryEngine()
+    let (engine, other) = (try await base.encrypted(.hidden), try await base.encrypted(.hidden))
+    let changes = Collector(engine.changes(since: nil))
+    try await other.put("a", "1")
+    // Sealed under a key that the subscriber does not have yet.
+    try await base.changeRing { try $0.addPrimary(now: Date()) }
+    let last = try await other.commit(WriteBatch([.put("b", Data()), .put("c", Data())]), from: StoreOrigin())
+    let heard = try await changes.commits(upTo: last.revision).map(\.changed)
+    #expect(heard.filter { !$0.keys.isEmpty } == [StoreSelection(keys: ["a"]), StoreSelection(keys: ["b", "c"])])
+  }
+
+  @Test func aCommitThatRemovesAnUnknownNameChangesEverything() async throws {
     let base = MemoryEngine()
     let engine = try await base.encrypted(.hidden)
     try await engine.put("a", "1")

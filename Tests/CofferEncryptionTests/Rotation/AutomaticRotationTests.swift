@@ -23,11 +23,10 @@
     }
 
     private func open(
-      _ base: any StorageEngine, _ policy: RotationPolicy? = RotationPolicy(maximumAge: .seconds(90 * 86_400)),
-      record: UInt64 = 65_536
+      _ base: any StorageEngine, _ policy: RotationPolicy? = RotationPolicy(maximumAge: .seconds(90 * 86_400))
     ) async throws -> EncryptedEngine {
       var configuration = EncryptionConfiguration()
-      (configuration.automaticRotation, configuration.usesPerRecord) = (policy, record)
+      configuration.automaticRotation = policy
       let told = EventHookEngine(base, recorder.events)
       return try await EncryptedEngine.open(told, configuration: configuration) { _ in try .forTests() }
     }
@@ -74,22 +73,6 @@
       clock.advance(by: Self.day)
       await clock.waitForSleepers()
       #expect(replacements.count == 1)
-      try await engine.close()
-    }
-
-    @Test("A key is replaced when it has encrypted enough values, but at most once an hour")
-    func uses() async throws {
-      let base = try await base()
-      let engine = try await open(base, RotationPolicy(maximumUses: 10), record: 10)
-      try await fill(engine)
-      await clock.waitForSleepers()
-      #expect(replacements.isEmpty)
-      clock.advance(by: 3_601)
-      try await replacement()
-      #expect(try await ring(of: base).entries.count == 1)
-      await clock.waitForSleepers()
-      #expect(replacements.count == 1)
-      try await check(engine)
       try await engine.close()
     }
 

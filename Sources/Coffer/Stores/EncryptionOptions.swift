@@ -49,8 +49,8 @@ public struct EncryptionOptions: Sendable {
   var service = "coffer"
   /// The provider of the key of the store that is opened next, if its keys name one.
   var material: KeyMaterialSource?
-  /// The algorithm of a key of the store that is opened next, if it declares one.
-  var algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
+  /// The encryption that a key of the store that is opened next declares.
+  var declared: (@Sendable (StoreKey) -> ValueEncryption?)?
 
   /// Creates the default settings.
   public init() {}
@@ -98,7 +98,7 @@ public struct EncryptionOptions: Sendable {
 
   private func configuration(_ settings: EncryptionSettings, of engine: any StorageEngine) -> EncryptionConfiguration {
     var configuration = EncryptionConfiguration(settings: settings)
-    configuration.algorithm = algorithm
+    configuration.declared = declared
     configuration.label = label?(engine.description)
     configuration.freshness = freshness?(engine.description)
     configuration.automaticRotation = automaticRotation

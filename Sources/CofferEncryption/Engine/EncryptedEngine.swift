@@ -25,6 +25,8 @@ import Foundation
 public final class EncryptedEngine: EngineDecorator {
   public let base: any StorageEngine
   public let capabilities: StoreCapabilities
+  public let description: String
+  public let clock: StoreClock
   let ciphers: CipherSource
   /// Whether the store holds hashes instead of names.
   let hidesNames: Bool
@@ -43,6 +45,7 @@ public final class EncryptedEngine: EngineDecorator {
     serving phase: KeyRing.Phase? = nil
   ) throws {
     base = store.engine
+    (description, clock) = (base.description, base.clock)
     self.freshness = freshness
     try Self.check(base, open.ring.settings)
     ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness, serving: phase)

@@ -12,8 +12,9 @@ public struct EncryptionConfiguration: Sendable {
   /// encrypted encrypts all of them, whatever this declares.
   public var isEncrypted: (@Sendable (StoreKey) -> Bool)?
 
-  /// The cipher of the value of a key; `nil`, the default and for a key without one of its own: that of the settings.
-  public var algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
+  /// How the values of a key are encrypted, `nil` for a key that does not declare it. It is asked in the stead of
+  /// ``isEncrypted``, once for each value.
+  package var declared: (@Sendable (StoreKey) -> ValueEncryption?)?
 
   /// How the store notices that an older copy of it was put back; `nil`, the default, if it does not.
   public var freshness: FreshnessSettings?
@@ -58,4 +59,12 @@ public struct EncryptionConfiguration: Sendable {
 
   /// Which values of a new store are encrypted.
   var coverage: KeyRing.Coverage { isEncrypted == nil ? .all : .declared }
+}
+
+/// How the values of one key are encrypted.
+package struct ValueEncryption: Sendable {
+  /// The cipher of the values; `nil` for that of the settings.
+  package let algorithm: EncryptionAlgorithm?
+
+  package init(algorithm: EncryptionAlgorithm? = nil) { self.algorithm = algorithm }
 }

@@ -69,22 +69,17 @@ private struct Sealing {
   }
 
   private mutating func put(_ name: StoreKey, _ value: Data, _ attributes: ValueAttributes) throws {
-    guard let names = cipher.names else {
-      return operations.append(try operation(name, name, value, attributes, nil))
+    let (stored, algorithm) = (try cipher.names?.stored(name), cipher.algorithm(of: name))
+    if let algorithm {
+      let sealed = try cipher.seal(value, attributes, of: name, stored, algorithm)
+      operations.append(.put(stored?.key ?? name, sealed.value, sealed.attributes))
+    } else {
+      operations.append(.put(name, value, attributes.visible))
     }
-    let stored = try names.stored(name)
-    operations.append(try operation(name, cipher.encrypts(name) ? stored.key : name, value, attributes, stored))
+    guard let stored else { return }
     // While names are hidden or shown, the value may still be stored under the other key.
-    if cipher.isTransitional { operations.append(.delete(cipher.encrypts(name) ? name : stored.key)) }
+    if cipher.isTransitional { operations.append(.delete(algorithm == nil ? stored.key : name)) }
     if index != nil { put.insert(name) }
-  }
-
-  private func operation(
-    _ name: StoreKey, _ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, _ stored: OpaqueNames.StoredName?
-  ) throws -> WriteBatch.Operation {
-    guard cipher.encrypts(name) else { return .put(key, value, attributes.visible) }
-    let sealed = try cipher.seal(value, attributes, of: name, stored)
-    return .put(key, sealed.value, sealed.attributes)
   }
 
   private mutating func delete(_ name: StoreKey) throws {

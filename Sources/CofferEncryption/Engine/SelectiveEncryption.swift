@@ -56,18 +56,20 @@ package final class SelectiveEncryption: EngineDecorator {
 
   // MARK: The key ring
 
-  /// Opens the key ring now if it states that all values of the store are encrypted, in whose stead none may be read or
-  /// written in plain.
+  /// Returns the engine of the store as its key ring demands: this one if only values of declared keys are encrypted,
+  /// and the one that encrypts, with the ring open, if all values are, none of which may be read or written in plain.
+  /// - Returns: `nil` if the store has no key ring.
   /// - Throws: as ``open()``, and `newerFormat`; `rolledBack` for a store without a ring whose anchor knows one.
-  package func openIfAllIsEncrypted() async throws {
+  package func engineOfRing() async throws -> (any StorageEngine)? {
     let header: KeyRingHeader?
     do { header = try await KeyRingStore.inspect(plain) } catch let error as StorageError
       where error.code != .newerFormat
     {
-      return  // Plain values beside a damaged key ring can be used.
+      return self  // Plain values beside a damaged key ring can be used.
     }
-    if header?.coverage == .all { _ = try await encryption() }
-    if header == nil { try await requireRing() }
+    if let header { return header.coverage == .all ? try await encryption() : self }
+    try await requireRing()
+    return nil
   }
 
   /// Opens the key ring of the store, which receives one if it holds no encrypted values. A store that is open for
@@ -164,7 +166,8 @@ package final class SelectiveEncryption: EngineDecorator {
 
   @discardableResult
   package func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard opened == nil, !isReadOnly, encrypts(batch) else { return try await base.commit(batch, from: origin) }
+    if let opened { return try await opened.commit(batch, from: origin) }
+    guard !isReadOnly, encrypts(batch) else { return try await plain.commit(batch, from: origin) }
     return try await encryption().commit(batch, from: origin)
   }
 

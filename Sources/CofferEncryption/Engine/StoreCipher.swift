@@ -18,10 +18,9 @@ final class StoreCipher: Sendable {
   let names: OpaqueNames?
   private let primary: DataKey
   private let location: String
-  /// Whether the value of a key is encrypted, in a store whose ring leaves it to the program; `nil` for a tool that
-  /// opens the store without the declarations.
-  private let isDeclared: (@Sendable (StoreKey) -> Bool)?
-  private let algorithm: (@Sendable (StoreKey) -> EncryptionAlgorithm?)?
+  /// How the values of a key are encrypted, in a store whose ring leaves it to the program; `nil` for a tool that opens
+  /// the store without the declarations.
+  private let declared: (@Sendable (StoreKey) -> ValueEncryption?)?
   private let hidesTypes: Bool
 
   var ring: KeyRing { open.ring }
@@ -36,11 +35,15 @@ final class StoreCipher: Sendable {
     self.open = open
     precondition = open.precondition
     primary = open.ring.primary
-    isDeclared = configuration.isEncrypted
-    algorithm = configuration.algorithm
     location = base.description
-    guard open.ring.coverage == .all || isDeclared != nil || configuration.acceptsDeclared else {
+    guard open.ring.coverage == .all || configuration.isEncrypted != nil || configuration.acceptsDeclared else {
       throw StorageError.isDeclared(base.description)
+    }
+    // What a program declares without algorithms says nothing about a store whose values are all encrypted.
+    if configuration.declared == nil, open.ring.coverage == .declared, let isEncrypted = configuration.isEncrypted {
+      declared = { isEncrypted($0) ? ValueEncryption() : nil }
+    } else {
+      declared = configuration.declared
     }
     names = open.ring.settings.hidesNames ? try OpaqueNames(open.ring) : nil
     hidesTypes = base.capabilities.contains(.propertyLists)
@@ -52,13 +55,17 @@ final class StoreCipher: Sendable {
   /// Whether no value of the store may be a plain one.
   var refusesPlain: Bool { ring.coverage == .all && ring.phase == .complete }
 
-  /// Whether new values of a key are encrypted.
-  func encrypts(_ key: StoreKey) -> Bool {
-    ring.phase != .decrypting && (ring.coverage == .all || (isDeclared?(key) ?? true))
+  /// Returns the algorithm of a new value of a key; `nil` if it is stored in plain.
+  func algorithm(of key: StoreKey) -> EncryptionAlgorithm? {
+    guard ring.phase != .decrypting else { return nil }
+    guard let declared else { return ring.settings.algorithm }
+    let encryption = declared(key)
+    guard ring.coverage == .all || encryption != nil else { return nil }
+    return encryption?.algorithm ?? ring.settings.algorithm
   }
 
   /// Whether the value of a key may be a plain one for good.
-  func staysPlain(_ key: StoreKey) -> Bool { ring.coverage == .declared && !(isDeclared?(key) ?? false) }
+  func staysPlain(_ key: StoreKey) -> Bool { ring.coverage == .declared && declared?(key) == nil }
 
   // MARK: Sealing
 
@@ -71,12 +78,13 @@ final class StoreCipher: Sendable {
   /// Seals a value.
   /// - Parameter stored: the stored form of a hidden name.
   func seal(
-    _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?
+    _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?,
+    _ algorithm: EncryptionAlgorithm
   ) throws -> Sealed {
-    var attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
+    let attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
     let sealed = try Envelope.seal(
-      value, under: primary, context: context(name, attributes),
-      algorithm: (algorithm?(name) ?? ring.settings.algorithm).cipher, isPadded: ring.settings.padsValues)
+      value, under: primary, context: context(name, attributes), algorithm: algorithm.cipher,
+      isPadded: ring.settings.padsValues)
     return Sealed(value: sealed, attributes: attributes)
   }
 

@@ -223,7 +223,7 @@ struct Reencryption {
       }
       let name = try cipher.name(of: key, stored.attributes)
       guard prefix.map(name.hasPrefix) ?? true, cipher.mustChange(stored, of: name) else { return nil }
-      guard !stored.attributes.isMarked || cipher.ring.phase == .decrypting || cipher.encrypts(name) else {
+      guard !stored.attributes.isMarked || cipher.ring.phase == .decrypting || cipher.algorithm(of: name) != nil else {
         throw StorageError.isDeclaredElsewhere(name, location: engine.description)
       }
       let isExpired = stored.attributes.isExpired(at: engine.clock.now())
@@ -239,7 +239,8 @@ struct Reencryption {
     guard let cipher = changes.first?.cipher else { return [] }
     do {
       // Not relaxed: after a power loss the store would report relaxed commits as lost, which no user has made.
-      let batch = WriteBatch(changes.flatMap(\.operations))
+      var batch = WriteBatch(changes.flatMap(\.operations))
+      batch.keepsForms = true
       _ = try await engine.commit(batch, under: cipher, from: origin)
       pass.changedValues += changes.count
       pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
@@ -286,7 +287,7 @@ extension StoreCipher {
   func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
     // In a store that is complete, opening a plain value reports it.
     guard stored.attributes.isMarked else {
-      return ring.phase == .decrypting ? mayNeedRing(stored) : !staysPlain(name) && encrypts(name)
+      return ring.phase == .decrypting ? mayNeedRing(stored) : !staysPlain(name) && algorithm(of: name) != nil
     }
     guard ring.phase != .decrypting else { return true }
     guard let header = try? EnvelopeHeader(of: stored.value) else { return true }  // opening it reports the damage

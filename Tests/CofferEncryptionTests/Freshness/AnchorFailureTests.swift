@@ -117,13 +117,13 @@ private final class RacingAnchor: FreshnessAnchor {
     try await plain.put("secret", "planted")
     for store in [ReadOnlyEngine(MemoryEngine()), ReadOnlyEngine(plain), plain] as [any StorageEngine] {
       let selective = selective(store, anchor)
-      let error = try await storageError { try await selective.openIfAllIsEncrypted() }
+      let error = try await storageError { _ = try await selective.engineOfRing() }
       #expect(error.code == .rolledBack && error.message.contains("no key ring"), "\(error)")
       #expect(try await storageError { _ = try await selective.openIfPresent() }.code == .rolledBack)
     }
     // One that was never anchored.
     let never = selective(plain, MemoryAnchor())
-    try await never.openIfAllIsEncrypted()
+    #expect(try await never.engineOfRing() == nil)
     let opened = try await never.openIfPresent()
     #expect(opened == nil)
   }

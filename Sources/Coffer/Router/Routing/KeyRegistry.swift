@@ -70,8 +70,6 @@ final class KeyRegistry: Sendable {
     var resolved: [ObjectIdentifier: StorageRouter.ResolvedKey] = [:]
     var catalogs: [any StorageKeyCatalog] = []
     var overrides: [String: SyncPolicy] = [:]
-    /// Whether a key is encrypted, so that values of others are not looked up.
-    var hasEncryptedKeys = false
 
     func entry(_ name: String, _ domain: StorageDomain) -> Entry? {
       entries[name]?.first { $0.record.descriptor.domain == domain }
@@ -94,7 +92,16 @@ final class KeyRegistry: Sendable {
       others.append((record, resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
       entries[name] = others
       if record.isFamily { families = families.filter { $0 !== old?.record } + [record] }
-      if record.descriptor.isEncrypted { hasEncryptedKeys = true }
+      // The encryption comes before a store with its first encrypted key.
+      if record.descriptor.isEncrypted { forgetStores { $0.location == record.location } }
+    }
+
+    /// Releases the open stores of keys.
+    mutating func forgetStores(where isForgotten: (Record) -> Bool) {
+      resolved = resolved.filter { !isForgotten($0.value.record) }
+      for (name, known) in entries where known.contains(where: { $0.resolved != nil && isForgotten($0.record) }) {
+        entries[name] = known.map { ($0.record, isForgotten($0.record) ? nil : $0.resolved) }
+      }
     }
   }
 
@@ -104,6 +111,8 @@ final class KeyRegistry: Sendable {
   let accessControls = DeclaredAccessControls()
   /// The versions of the keys' values.
   let schemas = DeclaredSchemas()
+  /// The encryption of the keys' values.
+  let encryptions = DeclaredEncryptions()
 
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
@@ -139,6 +148,7 @@ final class KeyRegistry: Sendable {
       try state.insert(record)
       accessControls.add(record)
       schemas.add(record)
+      encryptions.add(record)
       return (record, nil)
     }
   }
@@ -172,14 +182,9 @@ final class KeyRegistry: Sendable {
     }
   }
 
-  /// Releases the open stores of keys, which keep this registry alive as long as they encrypt by its declarations.
+  /// Releases the open stores of keys.
   func forgetStores(where isForgotten: (Record) -> Bool = { _ in true }) {
-    state.withLock { state in
-      state.resolved = state.resolved.filter { !isForgotten($0.value.record) }
-      for (name, entries) in state.entries {
-        state.entries[name] = entries.map { ($0.record, isForgotten($0.record) ? nil : $0.resolved) }
-      }
-    }
+    state.withLock { $0.forgetStores(where: isForgotten) }
   }
 
   private func check<K: StorageKey>(_ key: K, _ record: Record) throws {
@@ -247,6 +252,7 @@ final class KeyRegistry: Sendable {
       state = next
       records.forEach(accessControls.add)
       records.forEach(schemas.add)
+      records.forEach(encryptions.add)
     }
   }
 
@@ -297,9 +303,6 @@ final class KeyRegistry: Sendable {
   }
 
   // MARK: Stores
-
-  /// Whether a key of any store is encrypted.
-  var hasEncryptedKeys: Bool { state.withLock { $0.hasEncryptedKeys } }
 
   /// Returns the records of the keys and families of a store to which a name belongs.
   func records(of key: StoreKey, in location: DomainLocation) -> [Record] {

@@ -25,7 +25,7 @@ final class OpenStores: Sendable {
   private let accessControls: DeclaredAccessControls
   private let schemas: DeclaredSchemas
   private let state = Locked(State())
-  private let registry: KeyRegistry
+  private let encryptions: DeclaredEncryptions
   private let onOpen: @Sendable () -> Void
 
   /// - Parameters:
@@ -33,7 +33,7 @@ final class OpenStores: Sendable {
   ///   - onOpen: called after a store was opened, before it is used.
   init(_ configuration: StorageConfiguration, _ registry: KeyRegistry, onOpen: @escaping @Sendable () -> Void) {
     self.configuration = configuration
-    self.registry = registry
+    encryptions = registry.encryptions
     accessControls = registry.accessControls
     schemas = registry.schemas
     self.onOpen = onOpen
@@ -76,17 +76,20 @@ final class OpenStores: Sendable {
     let opening: Opening = try state.withLock { state throws -> Opening in
       guard !state.isClosed else { throw StorageError.closed("router") }
       switch state.stores[location] {
-      case .open(let store): return Task { store }
+      case .open(let known):
+        guard lacksEncryption(known, location) else { return Task { known } }
+        // Before the first use of a key that was declared after the store was opened.
+        let engine = encryption(over: known.engine, domain, location)
+        let store = typedStore(over: engine, location, origin: known.origin)
+        state.stores[location] = .open(store)
+        return Task { store }
       case .opening(let task): return task
       case nil:
         let task = Task { [self] in
-          var settings = configuration.opening(domain).encrypting(registry, at: location)
+          var settings = configuration.opening(domain).encrypting(encryptions.at(location))
           settings.encryption.acceptsRollback = accepts
           let engine = try await settings.openGuarded(location, asking: control(at: location))
-          guard mayEncrypt(location), engine.as(EncryptedEngine.self) == nil else {
-            return typedStore(over: engine, location)
-          }
-          return typedStore(over: try await encrypting(engine, domain, location, accepts), location)
+          return typedStore(over: try await encrypted(engine, domain, location, accepts), location)
         }
         state.stores[location] = .opening(task)
         return task
@@ -100,7 +103,8 @@ final class OpenStores: Sendable {
     }
     if isOpened { onOpen() }
     if isOpened, state.withLock({ $0.flushesAtTermination }) { try? result.get().flushAtTermination() }
-    return try result.get()
+    let store = try result.get()
+    return lacksEncryption(store, location) ? try await unflushedStore(of: domain) : store
   }
 
   /// Returns the store of a key, with its key ring opened if the key's values are encrypted.
@@ -129,32 +133,52 @@ final class OpenStores: Sendable {
       && given.as(EncryptedEngine.self) == nil
   }
 
-  /// Returns an engine that encrypts the values of the keys that declare it, at the time of the opening or later.
-  private func encrypting(
-    _ engine: any StorageEngine, _ domain: StorageDomain, _ location: DomainLocation, _ acceptsRollback: Bool
-  ) async throws -> SelectiveEncryption {
-    let configuration = configuration.opening(domain)
-    let encryption = SelectiveEncryption(
-      engine,
-      configuration: configuration.encrypting(registry, at: location).encryption.configurationOfSingleKeys(in: engine)
-    ) { [registry] in
-      registry.encryption(of: $0, in: location) != nil
-    } key: { [registry] in
-      let stores = configuration.encrypting(registry, at: location).stores
-      return try stores.encryption.source(stores.encryption.material, stores.keychain)
+  /// Returns an engine that encrypts the values of the keys that declare it, now or later.
+  private func encryption(
+    over engine: any StorageEngine, _ domain: StorageDomain, _ location: DomainLocation
+  ) -> SelectiveEncryption {
+    let (declared, configuration) = (encryptions.at(location), configuration.opening(domain))
+    return SelectiveEncryption(
+      engine, configuration: configuration.encrypting(declared).encryption.configurationOfSingleKeys(in: engine)
+    ) {
+      declared.encryption(of: $0) != nil
+    } key: {
+      try configuration.encryption.source(declared.material, configuration.stores.keychain)
     }
-    do {
-      if acceptsRollback { try await encryption.acceptRollback() } else { try await encryption.openIfAllIsEncrypted() }
-    } catch {
-      if self.configuration.engine(at: location) == nil { try? await engine.close() }
-      throw error
-    }
-    return encryption
   }
 
-  private func typedStore(over engine: any StorageEngine, _ location: DomainLocation) -> TypedStore {
+  /// Returns the engine of a store that was just opened: behind the encryption only if its key ring says so, or a key
+  /// declares it. Pending writes stay with one engine, so that a store with write-back has it in any case.
+  private func encrypted(
+    _ engine: any StorageEngine, _ domain: StorageDomain, _ location: DomainLocation, _ acceptsRollback: Bool
+  ) async throws -> any StorageEngine {
+    guard mayEncrypt(location), engine.as(EncryptedEngine.self) == nil else { return engine }
+    let encryption = encryption(over: engine, domain, location)
+    do {
+      if acceptsRollback {
+        try await encryption.acceptRollback()
+        return encryption
+      }
+      if let engine = try await encryption.engineOfRing() { return engine }
+    } catch {
+      if configuration.engine(at: location) == nil { try? await engine.close() }
+      throw error
+    }
+    if case .back(_) = configuration.writePolicy(at: location) { return encryption }
+    return encryptions.at(location).isEmpty ? engine : encryption
+  }
+
+  /// Whether a key has declared its encryption since a store was opened.
+  private func lacksEncryption(_ store: TypedStore, _ location: DomainLocation) -> Bool {
+    !encryptions.at(location).isEmpty && store.engine.as(SelectiveEncryption.self) == nil
+      && store.engine.as(EncryptedEngine.self) == nil && mayEncrypt(location)
+  }
+
+  private func typedStore(
+    over engine: any StorageEngine, _ location: DomainLocation, origin: StoreOrigin = StoreOrigin()
+  ) -> TypedStore {
     TypedStore(
-      engine: engine, cacheCapacity: configuration.cacheCapacity,
+      engine: engine, cacheCapacity: configuration.cacheCapacity, origin: origin,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
       schema: StoreSchema { [schemas] in schemas.schema(of: $0, in: location) },
       cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))

@@ -70,8 +70,7 @@ extension StorageRouter {
   ) async throws {
     var changes = StorageBatch()
     try build(&changes)
-    var steps: [StorageBatch.Step] = []
-    for step in changes.steps { steps.append(try await step(self)) }
+    let steps = try await inOneStore(changes.steps.count, \.resolved) { try await changes.steps[$0](self) }
     guard let store = steps.first?.resolved.store else { return }
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
@@ -88,6 +87,20 @@ extension StorageRouter {
     return StorageBatch.Step(
       resolved: plan.resolved, operation: .put(plan.key, encoded.data, encoded.attributes),
       box: Box(value, size: encoded.data.count))
+  }
+
+  /// Resolves each of several keys, and all of them again if one has put the encryption before their store.
+  nonisolated func inOneStore<T>(
+    _ count: Int, _ key: (T) -> ResolvedKey, _ resolve: (Int) async throws -> T
+  ) async throws -> [T] {
+    var (all, isLast) = ([T](), false)
+    while true {
+      for index in 0..<count { all.append(try await resolve(index)) }
+      guard !isLast, let first = all.first.map({ key($0).store }), all.contains(where: { key($0).store !== first })
+      else { return all }
+      registry.forgetStores()
+      (all, isLast) = ([], true)
+    }
   }
 
   nonisolated func refuseSeveralStores(_ resolved: [ResolvedKey], advice: String) throws {

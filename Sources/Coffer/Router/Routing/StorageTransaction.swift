@@ -101,9 +101,17 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
-    let store = try await openStores.store(of: domain)
-    return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
-      try await body(StorageTransaction(attempt, store, self))
+    while true {
+      let store = try await openStores.store(of: domain)
+      do {
+        return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
+          try await body(StorageTransaction(attempt, store, self))
+        }
+      } catch let error as StorageError where error.code == .notAtomic {
+        // A key of the transaction may have put the encryption before the store.
+        guard try await openStores.store(of: domain) !== store else { throw error }
+        registry.forgetStores()
+      }
     }
   }
 

@@ -24,10 +24,12 @@
       #expect(try follower.line() == "ready")
       let origin = StoreOrigin()
       try await engine.put("p/\u{E9}", "2")
+      #expect(try follower.line() == "p/\u{E9}")
+      // The other process has never used the name of the removed value.
       try await engine.commit(WriteBatch([.delete("p/1"), .put("q", Data())]), from: origin)
       try await engine.commit(WriteBatch([.clear(prefix: "p/")]), from: origin)
       try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
-      #expect(try follower.lines() == ["p/\u{E9}", "p/1 q", "p/*", "everything"])
+      #expect(try follower.lines() == ["everything", "p/\u{E9}", "everything"])
       let writer = try HelperProcess(["encrypted-write", directory.url.path, "w", "50"])
       #expect(try writer.line() == "ready")
       let changes = Collector(engine.changes(since: nil))

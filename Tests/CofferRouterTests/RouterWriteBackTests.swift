@@ -15,7 +15,7 @@ import Testing
   }
 
   private func router(_ other: (any StorageEngine)? = nil) -> StorageRouter {
-    let policy = WritePolicy.back(WriteBackPolicy(scheduler: FlushScheduler(clock: clock)))
+    let policy = WritePolicy.back(WriteBackPolicy(clock: clock))
     return StorageRouter(
       configuration: configured {
         $0.engines = ["e": other ?? engine, "through": MemoryEngine()]
@@ -82,7 +82,7 @@ import Testing
   func through() async throws {
     let fixture = try RouterFixture()
     let settings = configured {
-      $0.writePolicy = .back(WriteBackPolicy(scheduler: FlushScheduler(clock: clock)))
+      $0.writePolicy = .back(WriteBackPolicy(clock: clock))
       $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test")
       $0.unregisteredKeys = .allow
     }
@@ -126,26 +126,6 @@ import Testing
     #expect(try await second.get(key) == 1)
   }
 
-  @Test("A key that the store refuses does not stop the calls for others")
-  func refusal() async throws {
-    let router = router(RefusingEngine(base: engine))
-    let refused = Self.number("refused")
-    try await router.set(1, for: refused)
-    try await router.set(1, for: key)
-    await expectError(.unsupported) { try await router.flush() }
-    #expect(try await engine.entry("a")?.value == Data("1".utf8))
-    try await router.set(2, for: key)
-    let versioned = try await router.versioned(key)
-    #expect(versioned.value == 2)
-    try await router.setIfUnchanged(3, for: key, since: versioned.revision)
-    #expect(try await router.bytes(of: key) == Data("3".utf8))
-    #expect(try await router.update(key) { $0 += 1 } == 4)
-    await expectError(.unsupported) { _ = try await router.versioned(refused) }
-    #expect(try await router.get(refused) == 1)
-    #expect(await router.discardPendingWrites() == ["refused"])
-    try await router.close()
-  }
-
   @Test("Observed values wait for the commit") @MainActor
   func stored() async throws {
     let router = router()
@@ -154,17 +134,5 @@ import Testing
     value.value = 9
     try await value.flush()
     #expect(try await engine.entry("a")?.value == Data("9".utf8))
-  }
-}
-
-/// An engine that refuses one key.
-private struct RefusingEngine: EngineDecorator {
-  let base: any StorageEngine
-
-  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard !batch.selection.contains("refused") else {
-      throw StorageError(.unsupported, "Not this.", advice: "Save another.", key: "refused")
-    }
-    return try await base.commit(batch, from: origin)
   }
 }

@@ -12,7 +12,7 @@ func measureWriteBack(_ bench: inout Bench, _ directory: URL) async throws {
   try await bench.measure(
     "writeback.put", count: 100_000,
     [
-      Variant(subject: "coffer.sqlite", limit: Limit(maximumMicroseconds: 1.5)) { first, count in
+      Variant(subject: "coffer.sqlite", limit: Limit(maximumMicroseconds: 0.6)) { first, count in
         try await grouped(first, count, by: 1_000) { index in
           let slot = index % values.count
           try await store.save(bytes[slot], for: values.keys[slot])

@@ -142,6 +142,7 @@ public final class TypedStore: Sendable {
     _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, _ durability: StoreDurability = .full,
     _ transaction: TransactionID? = nil
   ) async throws {
+    if transaction == nil, try addToPending(encoded, of: box, for: key, durability) { return }
     let batch = WriteBatch(
       [.put(key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
     try await write(batch, [(key, box)], traits)

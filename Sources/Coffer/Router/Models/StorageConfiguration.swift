@@ -69,8 +69,9 @@ public struct StorageConfiguration: Sendable {
   /// The limits of the decoded values that are cached, by the domain of their store.
   public var cachePolicies: [StorageDomain: CachePolicy] = [:]
   /// When values are committed, for each store unless ``writePolicies`` has another policy for it: before a write
-  /// returns by default. With write-back, secrets and values with versions are nevertheless committed at once, and
-  /// ``StorageRouter/settings(_:onFailure:)`` refuses keys of the store. See ``StorageRouter/flush()``.
+  /// returns by default. With write-back, secrets, values with versions and writes with a transaction id are
+  /// nevertheless committed at once, and ``StorageRouter/settings(_:onFailure:)`` refuses keys of the store. See
+  /// ``StorageRouter/flush()``.
   public var writePolicy = WritePolicy.through
   /// When values are committed, by the domain of their store.
   public var writePolicies: [StorageDomain: WritePolicy] = [:]

@@ -7,17 +7,19 @@ extension TypedStore {
       try await commit(batch, written, traits)
       return
     }
-    // A store that is open for reading only refuses; a value for which the user is asked must not be in memory.
-    if !engine.isReadOnly, !mustBeCommitted(batch, traits), try await pending.write(batch, written) { return }
+    if !mustBeCommitted(batch, traits), try await pending.write(batch, written) { return }
     let selection = batch.selection
     try await pending.flush(selection.isEverything || !selection.prefixes.isEmpty ? nil : selection.keys)
     try await commit(batch, written, traits)
   }
 
-  /// Whether a batch cannot be pending: the user is asked for one of its values, a value has versions, so that one of
-  /// a newer version must be refused to the caller, or it removes keys by their prefix.
+  /// Whether a batch cannot be pending: the store is open for reading only, the transaction of the batch would be lost,
+  /// the user is asked for one of its values, which must not be in memory, a value has versions, so that one of a newer
+  /// version must be refused to the caller, or it removes keys by their prefix.
   private func mustBeCommitted(_ batch: WriteBatch, _ traits: ValueTraits) -> Bool {
-    guard traits.isDisjoint(with: [.guarded, .immediate]) else { return true }
+    guard !engine.isReadOnly, batch.transaction == nil, traits.isDisjoint(with: [.guarded, .immediate]) else {
+      return true
+    }
     let schema = traits.contains(.versioned) ? coding.schema : nil
     return batch.operations.contains { operation in
       switch operation {
@@ -28,19 +30,27 @@ extension TypedStore {
     }
   }
 
+  /// Adds a value with nothing rare to the pending writes, without a batch.
+  /// - Returns: `false` if it must be written as a batch: it is committed at once, or after a flush, or refused.
+  func addToPending(
+    _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, _ durability: StoreDurability
+  ) throws -> Bool {
+    guard let pending, traits.isEmpty, !engine.isReadOnly else { return false }
+    return try pending.put(key, encoded, box, durability)
+  }
+
   /// The writes that are not committed yet; none for a store without write-back.
   ///
   /// A commit that fails keeps its writes: reads of this store still see them, and they are committed with the next
-  /// window or flush that succeeds. `failure` is the error. If the store refuses a write for what it is, the others are
-  /// committed without it.
+  /// window or flush that succeeds. `failure` is the error, which names their keys.
   public var pendingWrites: PendingWrites { pending?.pendingWrites ?? PendingWrites(count: 0, bytes: 0, failure: nil) }
 
   /// Commits every write that was accepted before this call, with the durability that each has requested. Returns at
   /// once for a store without write-back, which has none.
   ///
   /// Cancelling the task does not end the commit.
-  /// - Throws: `StorageError`: some of the writes are not committed, in which case they are still pending; `unfinished`
-  ///   if ``discardPendingWrites()`` has given them up meanwhile.
+  /// - Throws: `StorageError`, whose message names the keys of the writes that are not committed and stay pending;
+  ///   `unfinished` if ``discardPendingWrites()`` has given them up meanwhile.
   public func flush() async throws { try await pending?.flush() }
 
   /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as

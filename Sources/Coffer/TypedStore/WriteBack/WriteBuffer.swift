@@ -1,31 +1,81 @@
+import CofferCore
 import CofferLocks
-import Foundation
 
-/// The writes of one store that have returned and are not committed yet, in their order.
+/// The writes of one store that have returned and are not committed yet: the newest of each key.
 ///
-/// They are collected in *groups*, each of which becomes one commit. A batch is in one group. A group that is being
-/// committed takes no more writes. After a failed commit its group stays first, so that no later write overtakes it,
-/// unless the store has refused its content: then only the refused batches wait, with all that have keys in common.
+/// All of them become one commit. What a commit takes is set aside until it ends; if it fails, those of its writes that
+/// no newer ones have replaced are pending again.
 final class WriteBuffer: Sendable {
-  /// The newest pending value of a key.
-  struct Value: Sendable {
+  /// The newest pending write of a key.
+  struct Write: Sendable {
     /// `nil` for a removal.
-    let encoded: EncodedValue?
-    let box: (any AnyBox)?
-    /// The number of its write.
+    var encoded: EncodedValue?
+    var box: (any AnyBox)?
+    /// The position among all writes, by which those of a commit are ordered.
     let number: UInt64
+    /// The size of the key and the value, in bytes.
+    let size: Int
   }
 
-  /// The maximum number of keys in one commit, unless one batch has more.
-  private static let groupSize = 1_000
+  private typealias Item = (key: StoreKey, encoded: EncodedValue?, box: (any AnyBox)?)
 
-  let engine: any StorageEngine
-  let cache: DecodedCache?
-  let origin: StoreOrigin
-  let policy: WriteBackPolicy
-  let location: String
+  private struct State {
+    var writes: [StoreKey: Write] = [:]
+    /// The writes that the commit under way has taken.
+    var taken: [StoreKey: Write] = [:]
+    var size = 0
+    var takenSize = 0
+    /// The strongest durability that one of `writes` has asked for.
+    var durability = StoreDurability.relaxed
+    /// The number of the last write.
+    var last: UInt64 = 0
+    /// The number of the last write that a commit has taken.
+    var lastTaken: UInt64 = 0
+    /// The number of the last write before which each was committed or discarded.
+    var done: UInt64 = 0
+    /// The numbers of the writes that were discarded.
+    var discarded: [ClosedRange<UInt64>] = []
+    var run: Task<Void, any Error>?
+    var failure: StorageError?
+    /// Whether a task waits for the end of the window.
+    var isScheduled = false
+    var isClosed = false
+
+    func write(of key: StoreKey) -> Write? { writes[key] ?? taken[key] }
+
+    mutating func add(_ item: Item) {
+      last += 1
+      let write = Write(encoded: item.encoded, box: item.box, number: last, size: WriteBuffer.size(of: item))
+      size += write.size - (writes.updateValue(write, forKey: item.key)?.size ?? 0)
+    }
+
+    /// Notes that a task waits for the end of a window. Returns `false` if none is needed.
+    mutating func schedule() -> Bool {
+      guard !isScheduled, run == nil, !writes.isEmpty, failure?.code != .closed else { return false }
+      isScheduled = true
+      return true
+    }
+
+    mutating func discard() -> [StoreKey] {
+      guard !writes.isEmpty else { return [] }
+      defer {
+        discarded.append(done + 1...last)
+        (writes, size, failure) = ([:], 0, nil)
+        // The number of no write, so that a later flush has nothing to do with those that were discarded.
+        last += 1
+        done = last
+      }
+      return writes.keys.sorted()
+    }
+  }
+
+  private let engine: any StorageEngine
+  private let cache: DecodedCache?
+  private let origin: StoreOrigin
+  private let policy: WriteBackPolicy
+  private let location: String
   private let capabilities: StoreCapabilities
-  let state = Locked(State())
+  private let state = Locked(State())
 
   init?(engine: any StorageEngine, cache: DecodedCache?, origin: StoreOrigin, policy: WritePolicy) {
     guard case .back(let policy) = policy else { return nil }
@@ -37,79 +87,210 @@ final class WriteBuffer: Sendable {
     capabilities = engine.capabilities
   }
 
-  /// Returns the newest pending value of a key; `nil` if there is none.
-  func value(of key: StoreKey) -> Value? {
-    state.withLock { state in
-      state.values.isEmpty ? nil : state.values[key]
-    }.map(present)
+  // MARK: Reading
+
+  /// Returns the newest pending write of a key; `nil` if there is none.
+  func value(of key: StoreKey) -> Write? { state.withLock { $0.write(of: key) }.map(present) }
+
+  /// Returns the newest pending writes of several keys, all of one moment.
+  func values(of keys: [StoreKey]) -> [Write?] {
+    state.withLock { state in keys.map { state.write(of: $0) } }.map { $0.map(present) }
   }
 
-  /// Returns the newest pending values of several keys, all of one moment.
-  func values(of keys: [StoreKey]) -> [Value?] {
-    state.withLock { state in keys.map { state.values[$0] } }.map { $0.map(present) }
-  }
-
-  /// Returns a value, or a removal in the place of one that has expired.
-  private func present(_ value: Value) -> Value {
-    guard let encoded = value.encoded, encoded.attributes.isExpired(at: engine.clock.now()) else { return value }
-    return Value(encoded: nil, box: nil, number: value.number)
+  /// Returns a write, or a removal in the place of a value that has expired.
+  private func present(_ write: Write) -> Write {
+    guard let encoded = write.encoded, encoded.attributes.isExpired(at: engine.clock.now()) else { return write }
+    var removal = write
+    (removal.encoded, removal.box) = (nil, nil)
+    return removal
   }
 
   var pendingWrites: PendingWrites {
-    state.withLock { PendingWrites(count: $0.values.count, bytes: $0.bytes, failure: $0.failure) }
+    state.withLock { state in
+      let count = state.writes.count + state.taken.keys.count(where: { state.writes[$0] == nil })
+      return PendingWrites(count: count, bytes: state.size + state.takenSize, failure: state.failure)
+    }
   }
 
   /// Whether there are writes that are not committed.
-  var hasPendingWrites: Bool { state.withLock { !$0.isEmpty } }
+  var hasPendingWrites: Bool { state.withLock { !$0.writes.isEmpty || !$0.taken.isEmpty } }
 
-  private enum Acceptance { case pending, afterFlush, refused }
+  // MARK: Writing
+
+  /// Accepts a value without attributes, as `write` does with a batch.
+  /// - Returns: `false` if there is no room for it, or the engine may refuse it.
+  func put(
+    _ key: StoreKey, _ encoded: EncodedValue, _ box: any AnyBox, _ durability: StoreDurability
+  ) throws -> Bool {
+    guard encoded.attributes.isEmpty, encoded.data.count <= capabilities.maximumValueSize else { return false }
+    try Task.checkCancellation()
+    return try add(CollectionOfOne<Item>((key, encoded, box)), key.size + encoded.data.count, durability)
+  }
 
   /// Accepts a batch without preconditions, after a flush if there is no room for it.
-  /// - Returns: `false` if the caller has to commit it: it is larger than the limit, or refused values take the room.
+  /// - Returns: `false` if the caller has to commit it, because it is larger than the limit.
   func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws -> Bool {
     try Task.checkCancellation()
-    // What no commit can accept must not block the writes after it.
+    // What no commit can accept must not keep back the other writes.
     try batch.check(capabilities, location: location)
-    let size = batch.pendingSize
-    while true {
-      switch try add(batch, written, size) {
-      case .pending: return true
-      case .refused: return false
-      case .afterFlush: try await flush([])
+    let items = zip(batch.operations, written).map { operation, written -> Item in
+      guard case .put(_, let data, let attributes) = operation else { return (written.key, nil, nil) }
+      return (written.key, EncodedValue(data, attributes), written.box)
+    }
+    let size = items.reduce(0) { $0 + Self.size(of: $1) }
+    guard size <= policy.maximumPendingBytes else { return false }
+    while try !add(items, size, batch.durability) { try await flush() }
+    return true
+  }
+
+  private static func size(of item: Item) -> Int { item.key.size + (item.encoded?.data.count ?? 0) }
+
+  /// Adds writes if there is room for their size in bytes, besides what they replace.
+  private func add(_ items: some Collection<Item>, _ size: Int, _ durability: StoreDurability) throws -> Bool {
+    let (isAdded, isFirst) = try state.withLock { state -> (Bool, Bool) in
+      guard !state.isClosed else {
+        throw StorageError(
+          .closed, "The store was closed.", advice: "Nothing was written by this call. Open the store again.",
+          location: location)
+      }
+      let room = policy.maximumPendingBytes - state.size - state.takenSize
+      if size > room {
+        let replaced = Set(items.map(\.key)).reduce(0) { $0 + (state.writes[$1]?.size ?? 0) }
+        guard size <= room + replaced else { return (false, false) }
+      }
+      for item in items { state.add(item) }
+      state.durability = max(state.durability, durability)
+      return (true, state.schedule())
+    }
+    if isFirst { waitForWindow() }
+    return isAdded
+  }
+
+  /// Commits what is pending at the end of the window. The task retains the writes of a store that is no longer used.
+  private func waitForWindow() {
+    Task.detached { [self] in
+      try? await policy.clock.sleep(for: policy.window)
+      state.withLock { state in
+        state.isScheduled = false
+        if !state.writes.isEmpty { _ = begin(&state) }
       }
     }
   }
 
-  private func add(
-    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ size: Int
-  ) throws -> Acceptance {
-    let (result, isFirst) = try state.withLock { state -> (Acceptance, Bool) in
-      guard !state.isClosed else { throw closed }
-      let result = acceptance(of: batch, written, size, in: state)
-      guard result == .pending else { return (result, false) }
-      state.add(batch, written, limit: capabilities.contains(.atomicBatches) ? Self.groupSize : 0)
-      defer { state.isScheduled = true }
-      return (.pending, !state.isScheduled)
+  // MARK: Committing
+
+  /// Commits every write that was accepted before this call. Cancelling the task does not end the commit.
+  /// - Parameter keys: the keys that the caller depends on; `nil` for all. If the store refuses what is pending for its
+  ///   content, and none of these keys is pending, that is no error of the caller.
+  /// - Throws: the error of the commit, which names the keys of its writes; they are still pending.
+  func flush(_ keys: [StoreKey]? = nil) async throws {
+    let target = state.withLock { $0.last }
+    while let (run, isIncluded) = try state.withLock({ state -> (Task<Void, any Error>, Bool)? in
+      if state.discarded.contains(where: { $0.contains(target) }) { throw discarded }
+      return state.done < target ? (begin(&state), state.lastTaken >= target) : nil
+    }) {
+      do { try await run.value } catch {
+        // The writes came after this commit had begun: the next one takes them.
+        guard isIncluded else { continue }
+        let isPending = keys?.contains { key in state.withLock { $0.write(of: key) != nil } } ?? true
+        guard isPending || !StoredError.storage(error).isAboutContent else { return }
+        throw error
+      }
     }
-    if isFirst { policy.scheduler.schedule(self, after: policy.window) }
-    return result
   }
 
-  private func acceptance(
-    of batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ size: Int, in state: borrowing State
-  ) -> Acceptance {
-    let limit = policy.maximumPendingBytes
-    // A smaller value or a removal may be what the store accepts.
-    if let growth = state.held.growth(by: batch, written) {
-      return growth <= 0 || state.refused + growth <= limit ? .pending : .refused
-    }
-    guard size <= limit, state.refused <= limit else { return .refused }
-    return state.used == 0 || state.used + size <= limit ? .pending : .afterFlush
-  }
-
-  private var closed: StorageError {
+  private var discarded: StorageError {
     StorageError(
-      .closed, "The store was closed.", advice: "Nothing was written by this call. Open the store again.",
-      location: location)
+      .unfinished, "Pending writes were discarded while they were flushed.",
+      advice: "Those that were committed before stay; save the others again if they are needed.", location: location)
+  }
+
+  /// Returns the commit that is under way, or begins one of everything that is pending.
+  private func begin(_ state: inout State) -> Task<Void, any Error> {
+    if let run = state.run { return run }
+    let (writes, durability) = (state.writes, state.durability)
+    (state.taken, state.takenSize, state.lastTaken) = (writes, state.size, state.last)
+    (state.writes, state.size, state.durability) = ([:], 0, .relaxed)
+    let run = SavingTask.throwing { [self] in try await commit(writes, durability) }
+    state.run = run
+    return run
+  }
+
+  private func commit(_ writes: [StoreKey: Write], _ durability: StoreDurability) async throws {
+    var rest = writes.sorted { $0.value.number < $1.value.number }[...]
+    do {
+      while !rest.isEmpty {
+        let group = capabilities.contains(.atomicBatches) ? rest : rest.prefix(1)
+        let operations = group.map { key, write -> WriteBatch.Operation in
+          write.encoded.map { .put(key, $0.data, $0.attributes) } ?? .delete(key)
+        }
+        let batch = WriteBatch(operations, durability: durability)
+        let commit = try await engine.commit(batch, from: origin)
+        // First into the cache, so that a read in between finds the value in either.
+        cache?.committed(commit, group.map { ($0.key, $0.value.box) }, expiries: batch.expiries)
+        rest.removeFirst(group.count)
+      }
+      end(rest, durability, nil)
+    } catch {
+      let failure = StoredError.storage(error).naming(rest.map(\.key))
+      end(rest, durability, failure)
+      throw failure
+    }
+  }
+
+  /// Ends a commit. What it has not committed is pending again, unless it was replaced meanwhile.
+  private func end(
+    _ rest: ArraySlice<(key: StoreKey, value: Write)>, _ durability: StoreDurability, _ failure: StorageError?
+  ) {
+    let needsWindow = state.withLock { state in
+      for (key, write) in rest where state.writes[key] == nil {
+        state.writes[key] = write
+        state.size += write.size
+      }
+      (state.taken, state.takenSize, state.run, state.failure) = ([:], 0, nil, failure)
+      if failure == nil { state.done = state.lastTaken } else { state.durability = max(state.durability, durability) }
+      // A store whose engine is closed stays so, and keeps its writes until they are discarded.
+      if failure?.code == .closed { state.isClosed = true }
+      return state.schedule()
+    }
+    if needsWindow { waitForWindow() }
+  }
+
+  /// Discards the pending writes, after a commit that is under way. Returns their keys.
+  func discard() async -> [StoreKey] {
+    while true {
+      let (run, keys) = state.withLock { state -> (Task<Void, any Error>?, [StoreKey]) in
+        if let run = state.run { (run, []) } else { (nil, state.discard()) }
+      }
+      guard let run else { return keys }
+      _ = await run.result
+    }
+  }
+
+  /// Accepts no further write, and flushes. If that fails, writes are accepted again.
+  func close() async throws {
+    state.withLock { $0.isClosed = true }
+    do {
+      try await flush()
+    } catch {
+      state.withLock { $0.isClosed = $0.failure?.code == .closed }
+      throw error
+    }
+  }
+}
+
+extension StorageError {
+  /// Returns the error of a commit with the keys of its writes, which stay pending.
+  fileprivate func naming(_ keys: [StoreKey]) -> StorageError {
+    let names = keys.prefix(8).map { "'\($0.string.escapingControlCharacters)'" }.joined(separator: ", ")
+    let rest = keys.count > 8 ? " and \(keys.count - 8) more" : ""
+    let hint = "Replace or remove the value that the store refuses, or discard the pending writes."
+    var error = StorageError(
+      code, "\(message) These writes stay pending: \(names)\(rest).",
+      advice: isAboutContent ? advice.isEmpty ? hint : "\(advice) \(hint)" : advice, location: location, key: key,
+      underlying: underlying)
+    error.isAboutQuestion = isAboutQuestion
+    error.foreignData = foreignData
+    return error
   }
 }

@@ -17,28 +17,27 @@ public enum WritePolicy: Sendable {
 /// try await store.flush()                           // returns once it is committed
 /// ```
 public struct WriteBackPolicy: Sendable {
-  /// The longest time between a save and the beginning of its commit.
+  /// The time between a save and the commit of what is pending. It begins again after a commit that has failed, and
+  /// for what was saved during one.
   public var window: Duration
-  /// The maximum sum of the sizes of pending values and keys. A save beyond it first flushes, and a batch that is
-  /// larger by itself is committed before `save` returns.
-  ///
-  /// Values that the store has refused are limited separately, so that the sum is at most twice this number. While
-  /// there are more of them, other saves are committed before they return.
+  /// The maximum sum of the sizes of pending values and keys. A save beyond it waits for a flush, and throws if that
+  /// fails; a batch that is larger by itself is committed before `save` returns.
   public var maximumPendingBytes: Int
-  /// The timer that ends the windows, one for all stores.
-  public var scheduler: FlushScheduler
+  /// The clock that measures the window.
+  public var clock: any Clock<Duration>
 
   /// Creates a policy.
   /// - Parameters:
-  ///   - window: the longest time between a save and the beginning of its commit, 250 ms by default.
+  ///   - window: the time between a save and the commit of what is pending, 250 ms by default.
   ///   - maximumPendingBytes: the maximum sum of the sizes of pending values and keys, 8 MiB by default.
-  ///   - scheduler: the timer that ends the windows; tests create one with their own clock.
+  ///   - clock: the clock that measures the window.
   public init(
-    window: Duration = .milliseconds(250), maximumPendingBytes: Int = 8 << 20, scheduler: FlushScheduler = .shared
+    window: Duration = .milliseconds(250), maximumPendingBytes: Int = 8 << 20,
+    clock: any Clock<Duration> = ContinuousClock()
   ) {
     self.window = window
     self.maximumPendingBytes = maximumPendingBytes
-    self.scheduler = scheduler
+    self.clock = clock
   }
 }
 

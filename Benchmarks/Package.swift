@@ -25,5 +25,13 @@ let package = Package(
         .product(name: "WatchifyWeb", package: "watchify"),
       ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
+    .systemLibrary(name: "BenchValgrind", providers: [.apt(["valgrind"])]),
+    .executableTarget(
+      name: "CofferCounts",
+      dependencies: [
+        "BenchValgrind", .product(name: "Coffer", package: "coffer"),
+        .product(name: "CofferPostgreSQL", package: "coffer"),
+      ] + sealing,
+      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
   ]
 )

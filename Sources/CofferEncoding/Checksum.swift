@@ -15,8 +15,7 @@ package func checksum(_ key: StoreKey, _ value: UnsafeRawBufferPointer) -> UInt3
 
 /// Returns the CRC-32 of bytes alone.
 package func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
-  guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count > 0 else { return 0 }
-  return UInt32(crc32(0, start, UInt32(bytes.count)))
+  crc(0, bytes)
 }
 
 package func checksum(_ key: StoreKey, _ value: Data) -> UInt32 {
@@ -37,7 +36,7 @@ package func bound(_ checksum: UInt32, to revision: StoreRevision) -> UInt32 {
 /// Extends a checksum with more bytes.
 package func crc(_ sum: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
   guard let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count > 0 else { return sum }
-  return UInt32(truncatingIfNeeded: crc32(UInt(sum), start, UInt32(bytes.count)))
+  return coffer_crc32(sum, start, bytes.count)
 }
 
 package func crc(_ sum: UInt32, _ number: some FixedWidthInteger) -> UInt32 {

@@ -27,9 +27,8 @@ package final class SweepSchedule: Sendable {
   ///   - date: the date of a commit.
   ///   - batch: the batch of the commit.
   package func takeDue(at date: Date, after batch: WriteBatch) -> Date? {
-    let storesExpiring = !batch.expiries.isEmpty
-    return state.withLock { state in
-      if storesExpiring { state.isNeeded = true }
+    state.withLock { state in
+      if batch.traits.contains(.expiries) { state.isNeeded = true }
       // A clock that was set back does not put off the next sweep.
       let isDue = date >= state.next || date < state.next - 2 * Self.interval
       guard state.isNeeded, isDue else { return nil }

@@ -37,8 +37,10 @@ public struct ValueAttributes: Hashable, Sendable {
 
   /// Creates attributes from their ``encoded`` form; `nil` if the bytes are malformed or larger than four times
   /// ``maximumSize``.
-  public init?(encoded bytes: some Collection<UInt8>) {
-    let bytes = Array(bytes)
+  @inlinable  // Unspecialized, the copy of no bytes would cost more than reading a row.
+  public init?(encoded bytes: some Collection<UInt8>) { self.init(checking: Array(bytes)) }
+
+  @usableFromInline init?(checking bytes: [UInt8]) {
     guard bytes.count <= Self.encodedLimit else { return nil }
     var (index, last) = (0, -1)
     while index < bytes.count {

@@ -47,6 +47,7 @@ extension StoreEntry {
 extension WriteBatch {
   /// The dates from which values of the batch are absent, by key; empty for most batches.
   package var expiries: [StoreKey: Date] {
+    guard traits.contains(.expiries) else { return [:] }
     var expiries: [StoreKey: Date] = [:]
     for case .put(let key, _, let attributes) in operations where !attributes.isEmpty {
       expiries[key] = attributes.expires

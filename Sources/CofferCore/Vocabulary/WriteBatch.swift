@@ -27,8 +27,26 @@ public struct WriteBatch: Sendable {
     case requireRecord(SystemRecordName, StoreRevision?)
   }
 
+  /// What the operations of a batch contain, so that nobody searches them for what most batches do not have.
+  package struct Traits: OptionSet, Sendable {
+    package let rawValue: UInt8
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let conditions = Traits(rawValue: 1)
+    /// System records that are stored, removed or required.
+    package static let records = Traits(rawValue: 2)
+    package static let attributes = Traits(rawValue: 4)
+    /// Values that expire.
+    package static let expiries = Traits(rawValue: 8)
+  }
+
   /// The operations, applied in order after every `require` has been checked.
   public private(set) var operations: [Operation] = []
+  /// The traits of the operations, noted when they are added, as are the sizes.
+  package private(set) var traits: Traits = []
+  /// The total size of the values in bytes.
+  package private(set) var size = 0
+  private var largestValue = 0
   /// The identifier of the logical change that the batch belongs to; if it is `nil`, the engine generates one.
   public var transaction: TransactionID?
   /// The durability that the batch has when `commit` returns.
@@ -48,19 +66,38 @@ public struct WriteBatch: Sendable {
     self.operations = operations
     self.transaction = transaction
     self.durability = durability
+    for operation in operations { note(operation) }
+  }
+
+  private mutating func append(_ operation: Operation) {
+    operations.append(operation)
+    note(operation)
+  }
+
+  private mutating func note(_ operation: Operation) {
+    switch operation {
+    case .put(_, let value, let attributes):
+      size += value.count
+      largestValue = max(largestValue, value.count)
+      if !attributes.isEmpty { traits.formUnion(attributes.expires == nil ? .attributes : [.attributes, .expiries]) }
+    case .delete, .clear: break
+    case .require: traits.insert(.conditions)
+    case .putRecord, .deleteRecord: traits.insert(.records)
+    case .requireRecord: traits.formUnion([.records, .conditions])
+    }
   }
 
   /// Adds an operation that stores a value with its attributes, replacing any existing ones.
   public mutating func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) {
-    operations.append(.put(key, value, attributes))
+    append(.put(key, value, attributes))
   }
   /// Adds an operation that removes a value, if there is one.
-  public mutating func delete(_ key: StoreKey) { operations.append(.delete(key)) }
+  public mutating func delete(_ key: StoreKey) { append(.delete(key)) }
   /// Adds an operation that removes every value whose key starts with `prefix`, or all values if it is `nil`.
-  public mutating func clear(prefix: StoreKey? = nil) { operations.append(.clear(prefix: prefix)) }
+  public mutating func clear(prefix: StoreKey? = nil) { append(.clear(prefix: prefix)) }
   /// Adds a precondition: the batch fails unless `key` is at `revision` (`nil`: absent) before it.
   public mutating func require(_ key: StoreKey, at revision: StoreRevision?) {
-    operations.append(.require(key, revision))
+    append(.require(key, revision))
   }
 
   /// The keys, prefixes and system records that the batch changes.
@@ -88,6 +125,15 @@ public struct WriteBatch: Sendable {
   ///   `unsupported` for attributes and system records that are not declared.
   package func check(_ capabilities: StoreCapabilities, location: String) throws {
     let limit = capabilities.maximumValueSize
+    if largestValue > limit || traits.contains(.attributes) {
+      try checkValues(capabilities, location, limit)
+    }
+    guard traits.contains(.records), !capabilities.contains(.systemRecords) else { return }
+    throw StorageError.unsupported(
+      "system records", advice: "Keep them in one of the built-in engines. Nothing was written.", location: location)
+  }
+
+  private func checkValues(_ capabilities: StoreCapabilities, _ location: String, _ limit: Int) throws {
     for case .put(let key, let value, let attributes) in operations {
       guard value.count <= limit else {
         throw StorageError(
@@ -97,9 +143,6 @@ public struct WriteBatch: Sendable {
       }
       if !attributes.isEmpty { try check(attributes, of: key, capabilities, location) }
     }
-    guard !capabilities.contains(.systemRecords), operations.contains(where: \.isAboutRecord) else { return }
-    throw StorageError.unsupported(
-      "system records", advice: "Keep them in one of the built-in engines. Nothing was written.", location: location)
   }
 
   private func check(

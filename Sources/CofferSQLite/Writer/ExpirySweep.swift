@@ -103,7 +103,7 @@ extension Writer {
         let batch = PreparedBatch(
           WriteBatch(sweeping: expired.values), origin: StoreOrigin(), at: committer.clock.now(), isSweep: true)
         // Not relaxed: after a power loss, the store would report a lost commit that nobody has made.
-        let revision = try committer.commit([batch], durability: .full)[0].get()
+        let revision = try committer.commit(batch, durability: .full).get()
         raise(revision)
         commit = batch.commit(at: revision, groupSize: 1)
         if let start, let commit {

@@ -89,16 +89,22 @@ package final class GroupCommitter {
     guard let log = connection.log, log.copied < log.frames, !logLimits.isTooLong(log) else { return nil }
     connection.waitsForLock = false
     defer { connection.waitsForLock = true }
-    let result = commit([batch], durability: .relaxed)[0]
+    let result = commit(batch, durability: .relaxed)
     if case .failure(let error as StorageError) = result, error.code == .busy { return nil }
     return result
   }
 
+  /// Commits one batch and returns the revision after it.
+  func commit(_ batch: PreparedBatch, durability: StoreDurability) -> Result<StoreRevision, any Error> {
+    do { return try write(durability: durability) { try apply(batch) } } catch { return .failure(error) }
+  }
+
   /// Commits a group and returns the revision after each batch. A batch that cannot be applied fails alone.
   func commit(_ group: [PreparedBatch], durability: StoreDurability) -> [Result<StoreRevision, any Error>] {
+    guard group.count > 1 else { return group.map { commit($0, durability: durability) } }
     do {
       return try write(durability: durability) { try group.map(apply) }
-    } catch let error as StorageError where group.count > 1 && ![.outcomeUnknown, .busy, .closed].contains(error.code) {
+    } catch let error as StorageError where ![.outcomeUnknown, .busy, .closed].contains(error.code) {
       // The transaction as a whole failed (no space left, for example): find the batch that causes it.
       var results: [Result<StoreRevision, any Error>] = []
       for batch in group {
@@ -106,7 +112,7 @@ package final class GroupCommitter {
         if let failure = results.last?.lostSync {
           results.append(.failure(failure))
         } else {
-          results += commit([batch], durability: durability)
+          results.append(commit(batch, durability: durability))
         }
       }
       return results
@@ -127,7 +133,7 @@ package final class GroupCommitter {
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
       let batch = PreparedBatch(
         WriteBatch(transaction.operations, transaction: header.transaction), origin: header.origin ?? StoreOrigin(),
-        at: clock.now(), isApplied: true, isForeign: header.origin == nil)
+        at: clock.now(), isForeign: header.origin == nil)
       try append(batch, at: revision.next)
       return (result, batch.commit(at: revision, groupSize: 1))
     }
@@ -280,13 +286,8 @@ package final class GroupCommitter {
   // MARK: One batch
 
   private func apply(_ batch: PreparedBatch) throws -> Result<StoreRevision, any Error> {
-    for case .require(let key, let expected) in batch.operations
-    where try rows.revision(of: key, presentAt: batch.isSweep ? nil : batch.date) != expected {
-      return .failure(StorageError.preconditionFailed(key, location: connection.file.description))
-    }
-    for case .requireRecord(let name, let expected) in batch.operations
-    where try rows.recordRevision(of: name) != expected {
-      return .failure(StorageError.preconditionFailed(name.key, location: connection.file.description))
+    if batch.traits.contains(.conditions), let failed = try failedCondition(of: batch) {
+      return .failure(StorageError.preconditionFailed(failed, location: connection.file.description))
     }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
@@ -294,9 +295,8 @@ package final class GroupCommitter {
       let transaction = SQLiteTransaction(self)
       defer { transaction.end() }
       try hook.apply(transaction)
-    }
-    for (operation, checksum) in zip(batch.operations, batch.checksums) {
-      try rows.apply(operation, checksum: checksum, at: next)
+    } else {
+      for operation in batch.operations { try rows.apply(operation, at: next) }
     }
     if !batch.keepsForms {
       if !batch.selection.records.isEmpty { hasKeptForms = nil }
@@ -306,27 +306,30 @@ package final class GroupCommitter {
     return .success(next)
   }
 
+  /// Returns the key, or the name of the record, of the first condition that does not hold.
+  private func failedCondition(of batch: PreparedBatch) throws -> StoreKey? {
+    for case .require(let key, let expected) in batch.operations
+    where try rows.revision(of: key, presentAt: batch.isSweep ? nil : batch.date) != expected { return key }
+    for case .requireRecord(let name, let expected) in batch.operations
+    where try rows.recordRevision(of: name) != expected { return name.key }
+    return nil
+  }
+
   /// Removes the kept forms of values that operations have replaced or removed.
   private func removeForms(outdatedBy operations: [WriteBatch.Operation], at revision: StoreRevision) throws {
     let mayExist = try hasKeptForms ?? (rows.recordRevision(of: KeptForms.record) != nil)
     hasKeptForms = mayExist
     guard mayExist else { return }
-    for form in KeptForms.outdated(by: operations) { try rows.apply(.delete(form), checksum: 0, at: revision) }
+    for form in KeptForms.outdated(by: operations) { try rows.apply(.delete(form), at: revision) }
   }
 
   /// Applies one operation inside the current transaction, at the revision that the transaction will have.
   /// - Parameter keepsForms: whether the kept form of a value stays that is replaced or removed.
   func applyNow(_ operation: WriteBatch.Operation, keepsForms: Bool) throws {
-    var sum: UInt32 = 0
-    if case .put(let key, let value, let attributes) = operation {
-      sum = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
-    } else if case .putRecord(let name, let content) = operation {
-      sum = checksum(name.key, content)
-    }
     // A closure that continues after the error has a transaction without any effect of this statement.
     let before = rows.live
     do {
-      try rows.apply(operation, checksum: sum, at: revision.next)
+      try rows.apply(operation, at: revision.next)
       if operation.isAboutRecord { hasKeptForms = nil }
       if !keepsForms { try removeForms(outdatedBy: [operation], at: revision.next) }
     } catch {

@@ -7,8 +7,7 @@ import Foundation
 /// A class, since it is passed along often and each copy of its fields would update five reference counts.
 final class PreparedBatch: Sendable {
   let operations: [WriteBatch.Operation]
-  /// The checksum of each operation, used for puts only; empty if the operations are already applied or have a hook.
-  let checksums: [UInt32]
+  let traits: WriteBatch.Traits
   let transaction: TransactionID
   let origin: StoreOrigin
   /// Whether the journal records the batch as made by an unaware writer.
@@ -28,33 +27,23 @@ final class PreparedBatch: Sendable {
   /// The date of acceptance, in whole milliseconds.
   let date: Date
 
-  /// - Parameter isApplied: Whether the operations are already applied and only the journal row is to be written.
   init(
-    _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isApplied: Bool = false, isForeign: Bool = false,
-    isSweep: Bool = false, hook: CommitHook? = nil
+    _ batch: WriteBatch, origin: StoreOrigin, at date: Date, isForeign: Bool = false, isSweep: Bool = false,
+    hook: CommitHook? = nil
   ) {
     operations = batch.operations
-    keepsForms = batch.keepsForms || isApplied || hook != nil
+    keepsForms = batch.keepsForms || hook != nil
     self.date = date.inMilliseconds
     self.isForeign = isForeign
     self.isSweep = isSweep
     self.hook = hook
-    checksums = (isApplied || hook != nil ? [] : batch.operations).map { operation in
-      switch operation {
-      case .put(let key, let value, let attributes):
-        return attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
-      case .putRecord(let name, let content): return checksum(name.key, content)
-      default: return 0
-      }
-    }
     transaction = batch.transaction ?? .next()
     self.origin = origin
     selection = batch.selection
     journalEntry = selection.encoded()
     isChange = !selection.isEmpty
-    size = batch.operations.reduce(0) { size, operation in
-      if case .put(_, let value, _) = operation { size + value.count } else { size }
-    }
+    traits = batch.traits
+    size = batch.size
   }
 
   func commit(at revision: StoreRevision, groupSize: Int) -> StoreCommit {

@@ -89,11 +89,11 @@ final class RowWriter {
   }
 
   /// Applies one operation.
-  /// - Parameter checksum: For puts, the checksum of key, value and attributes.
-  func apply(_ operation: WriteBatch.Operation, checksum: UInt32, at revision: StoreRevision) throws {
+  func apply(_ operation: WriteBatch.Operation, at revision: StoreRevision) throws {
     switch operation {
     case .put(let key, let value, let attributes):
-      let sum = Int64(bound(checksum, to: revision))
+      let content = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
+      let sum = Int64(bound(content, to: revision))
       let isPlain = SealedValue.isRefused(value, attributes)
       let isLarge = value.count > ValueRow.largestInPlace
       // A large value overwrites the present one in its place, so it is looked up before.
@@ -134,7 +134,7 @@ final class RowWriter {
       try clear(prefix)
       try removeLarge()
     case .putRecord(let name, let content):
-      let sum = Int64(bound(checksum, to: revision))
+      let sum = Int64(bound(checksum(name.key, content), to: revision))
       try records.get().put(name, content, checksum: sum, at: revision)
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .deleteRecord(let name): try records.get().delete(name)

@@ -30,11 +30,6 @@ extension Writer {
     events.tellLater(file.description, .retried(StoreEvent.Retry(.writeLock, attempt: pauses, code: .busy)))
   }
 
-  func closeIfDeviceFailed(_ results: [Result<StoreRevision, any Error>]) {
-    if let error = results.lazy.compactMap(\.lostSync).first { return closeIfDeviceFailed(error) }
-    if listener.failure.isGiven() { closeAfterFailureElsewhere() }
-  }
-
   func closeIfDeviceFailed(_ error: (any Error)?) {
     guard let error = error as? StorageError, error.code == .outcomeUnknown else {
       if listener.failure.isGiven() { closeAfterFailureElsewhere() }

@@ -40,7 +40,10 @@ extension Writer {
 }
 
 extension SQLiteEngine: SynchronousEngine {
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? { try storedEntry(key)?.present(at: clock.now()) }
+  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+    let entry = try storedEntry(key)
+    return entry?.attributes.isExpired(at: clock.now()) == true ? nil : entry
+  }
 
   package func submit(
     _ batch: WriteBatch, from origin: StoreOrigin,

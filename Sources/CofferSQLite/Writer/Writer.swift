@@ -186,12 +186,13 @@ final class Writer: Sendable {
       // A damaged page is handled on the writer's thread.
       if (result.error as? StorageError)?.isDamagedPage == true { return nil }
       let commit = result.map { batch.commit(at: $0, groupSize: 1) }
-      if case .success(let commit) = commit, batch.isChange {
+      switch commit {
+      case .success(let commit) where batch.isChange:
         raise(commit.revision)
         listener.announce([commit])
+      case .success: break
+      case .failure(let error): closeIfNeeded([error], committer)
       }
-      closeIfDeviceFailed([result])
-      if committer.hasLostItsHistory, let error = result.error as? StorageError { refuse(error) }
       lookAfter(committer)
       return commit
     }
@@ -293,12 +294,14 @@ final class Writer: Sendable {
       batches.append(batch)
       durability = max(durability, wanted)
     }
-    let results = salvaging(committer.commit(batches, durability: durability), batches, durability)
-    if results.first?.isBusy == true { return answerBusy(group, results) }
+    var results = committer.commit(batches, durability: durability)
     noteDurable(committer)
-    // The store is closed before its callers are resumed, so that their next request is rejected.
-    closeIfDeviceFailed(results)
-    if committer.hasLostItsHistory, let error = results.first?.error as? StorageError { refuse(error) }
+    if results.contains(where: { $0.error != nil }) {
+      results = salvaging(results, batches, durability)
+      if results.first?.isBusy == true { return answerBusy(group, results) }
+      // The store is closed before its callers are resumed, so that their next request is rejected.
+      closeIfNeeded(results.compactMap(\.error), committer)
+    }
     if case .success(let newest)? = results.last(where: { $0.error == nil }) { raise(newest) }
     let commits = zip(batches, results).map { batch, result in
       result.map { batch.commit(at: $0, groupSize: batches.count) }
@@ -332,7 +335,7 @@ final class Writer: Sendable {
     }
     return zip(results, batches).map { result, batch in
       (result.error as? StorageError)?.isDamagedPage == true
-        ? committer.commit([batch], durability: durability)[0] : result
+        ? committer.commit(batch, durability: durability) : result
     }
   }
 
@@ -365,6 +368,12 @@ final class Writer: Sendable {
   /// Records the durable revision. Call it before callers are resumed, so that a loss of their commits is detectable.
   func noteDurable(_ committer: GroupCommitter) {
     if let revision = committer.takeDurableRevision() { listener.raiseDurable(revision) }
+  }
+
+  /// Closes the store if an error of a commit says that it must no longer be used.
+  private func closeIfNeeded(_ errors: [any Error], _ committer: GroupCommitter) {
+    closeIfDeviceFailed(errors.first { ($0 as? StorageError)?.code == .outcomeUnknown })
+    if committer.hasLostItsHistory, let error = errors.first as? StorageError { refuse(error) }
   }
 
   private func lookAfter(_ committer: GroupCommitter) {

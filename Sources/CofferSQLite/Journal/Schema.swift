@@ -10,8 +10,10 @@ enum Schema {
   private static let applicationID = 0x4346_4652
 
   /// Prepares the tables of a store that this build supports: creates them in an empty database, upgrades older ones.
-  static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws {
-    if try isEmpty(connection) {
+  /// - Returns: Whether the database was empty.
+  static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws -> Bool {
+    let wasEmpty = try isEmpty(connection)
+    if wasEmpty {
       try requireNeverUsed(connection)
       guard mayCreate else { throw missing(connection.file.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
@@ -23,6 +25,7 @@ enum Schema {
     try connection.requireWriteAheadLog()
     if found < format { try FormatUpgrade.run(connection) }
     try requireSeals(connection)
+    return wasEmpty
   }
 
   /// Returns the format of a store.

@@ -91,7 +91,7 @@ final class SQLiteStore: Sendable {
       })
     var writing = configuration
     writing.maximumValueSize = opening.maximumValueSize
-    writer = try Writer(file, configuration: writing, listener: listener)
+    writer = try Writer(opening.connection, to: file, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
@@ -254,8 +254,9 @@ extension SQLiteStore {
   }
 }
 
-/// The state of a database file as opening determines it, on a connection that is closed again.
+/// The state of a database file as opening determines it, on the connection that becomes the writer's.
 private struct Opening {
+  let connection: Connection
   let file: StoreFile
   let identity: FileIdentity
   let history: History
@@ -269,14 +270,15 @@ private struct Opening {
     file.allowsUnsealedPages = asked.mayHaveUnsealedPages
     let closing = WakeWords(ofFileAt: file.wakePath)
     let changedAt = file.changedAt
-    let connection = try Connection.toFile(at: file)
-    try Schema.prepare(connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
+    let connection = try Self.prepared(file, configuration) ?? Connection.toFile(at: file)
+    self.connection = connection
     try Schema.checkKind(connection, companionTables: configuration.companionTables)
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
     self.identity = identity
     if file.allowsUnsealedPages { file.allowsUnsealedPages = try connection.sealPages() == .busy }
+    connection.allowsUnsealedPages = file.allowsUnsealedPages
     self.file = file
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
@@ -288,6 +290,16 @@ private struct Opening {
     history = try History.agree(
       connection, wake, file: identity.inode, changedAt: changedAt, closing: closing,
       now: configuration.clock.now().unixMilliseconds)
+  }
+
+  /// Opens the database and prepares its tables.
+  /// - Returns: The connection; `nil` after the tables were created. It is closed then, which copies them into the
+  ///   database file, so that they outlive a lost log.
+  private static func prepared(_ file: StoreFile, _ configuration: SQLiteConfiguration) throws -> Connection? {
+    let connection = try Connection.toFile(at: file)
+    let isNew = try Schema.prepare(
+      connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
+    return isNew ? nil : connection
   }
 
   /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.

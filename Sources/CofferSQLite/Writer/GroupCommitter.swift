@@ -43,9 +43,9 @@ package final class GroupCommitter {
 
   private let failure: SyncFailureFlag
 
-  init(_ file: StoreFile, configuration: SQLiteConfiguration, failure: SyncFailureFlag) throws {
+  init(_ connection: Connection, configuration: SQLiteConfiguration, failure: SyncFailureFlag) throws {
     self.failure = failure
-    connection = try Connection(file)
+    self.connection = connection
     clock = configuration.clock
     maximumValueSize = configuration.maximumValueSize
     events = configuration.storeEvents

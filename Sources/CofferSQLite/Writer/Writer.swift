@@ -49,8 +49,11 @@ final class Writer: Sendable {
   /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
-  init(_ file: StoreFile, configuration: SQLiteConfiguration, listener: Listener) throws {
-    let committer = try GroupCommitter(file, configuration: configuration, failure: listener.failure)
+  /// - Parameter connection: the connection that the store was opened with.
+  init(
+    _ connection: sending Connection, to file: StoreFile, configuration: SQLiteConfiguration, listener: Listener
+  ) throws {
+    let committer = try GroupCommitter(connection, configuration: configuration, failure: listener.failure)
     self.committer = Locked(committer)
     checkpointer = Checkpointer(file, configuration.storeEvents)
     self.file = file
@@ -330,9 +333,9 @@ final class Writer: Sendable {
     else { return results }
     var past = file
     past.ignoresPageFaults = true
-    guard let committer = try? GroupCommitter(past, configuration: configuration, failure: listener.failure) else {
-      return results
-    }
+    guard let connection = try? Connection(past),
+      let committer = try? GroupCommitter(connection, configuration: configuration, failure: listener.failure)
+    else { return results }
     return zip(results, batches).map { result, batch in
       (result.error as? StorageError)?.isDamagedPage == true
         ? committer.commit(batch, durability: durability) : result

@@ -19,7 +19,7 @@ struct SealedDamageTests {
     #expect(try await run(seal).status == 0)
   }
 
-  @Test("verify reports whether the file, its copy or a staged value is damaged")
+  @Test("verify reports whether the file is damaged, and opening the store repairs the rest")
   func verify() async throws {
     try await prepare()
     #expect(try await run("words verify").status == 0)
@@ -41,15 +41,13 @@ struct SealedDamageTests {
     ] {
       let ended = try await run(
         damage
-          + "cp s good; cp s.coffer/copy copy; \(script); words verify; status=$?; "
-          + "cp good s; cp copy s.coffer/copy; exit $status"
+          + "cp s good; cp s.coffer/copy copy; \(script); words verify --read-only; exit $?"
       )
-      if expected.hasPrefix("retained") {
-        // Opening the store removes retained values that no snapshot uses.
-        #expect(ended.status == 0)
-      } else {
-        #expect(ended.status == 1 && ended.errors.contains(expected), "\(ended.errors)")
-      }
+      #expect(ended.status == 1 && ended.errors.contains(expected), "\(ended.errors)")
+      // A writer removes retained values that no snapshot uses, and writes a damaged copy again.
+      let repaired = expected.hasPrefix("The file") ? "" : "words verify >&2 && cmp good s.coffer/copy && "
+      let after = try await run(repaired + "cp good s; cp copy s.coffer/copy")
+      #expect(after.status == 0, "\(expected): \(after.errors)")
     }
   }
 

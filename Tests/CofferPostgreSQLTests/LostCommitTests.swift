@@ -28,8 +28,8 @@ struct LostCommitTests {
     defer { other.mode = .open }
     var configuration = PostgreSQLConfiguration()
     configuration.instance = Instances().next()
-    configuration.connectTimeout = .seconds(1)
-    configuration.answerTimeout = .seconds(1)
+    configuration.connectTimeout = .seconds(10)
+    configuration.answerTimeout = .seconds(3)
     let engine = try await PostgreSQLEngine.open(
       "postgresql://postgres@127.0.0.1:\(link.port),127.0.0.1:\(other.port)/\(database)?store=test",
       configuration: configuration)

@@ -1,29 +1,29 @@
 import Foundation
 
 /// The encoding of values: `Data` and `String` as they are, all other types by the codec. Failures are `StorageError`.
-package struct ByteCoding: Sendable {
+/// A class, so that passing it on copies one reference.
+package final class ByteCoding: Sendable {
   let codec: any StoreCodec
   let location: String
   let holdsPropertyLists: Bool
   /// The schemas of values by key; `nil` if none is declared.
   let schema: StoreSchema?
   /// Whether the codec also encodes `Data` and `String`, which are stored as they are otherwise.
-  private(set) var encodesAllTypes = false
+  let encodesAllTypes: Bool
 
   /// Returns the coding of values in the form of a router's serializer.
   /// - Parameters:
   ///   - codec: the codec of all types; `nil` for `Data` and `String` as they are.
   ///   - isNative: whether preferences have values of their property list types.
   func serialized(by codec: (any StoreCodec)?, isNative: Bool) -> ByteCoding {
-    var coding = ByteCoding(
-      codec: codec ?? self.codec, location: location, holdsPropertyLists: holdsPropertyLists && isNative)
-    coding.encodesAllTypes = codec != nil
-    return coding
+    ByteCoding(
+      codec: codec ?? self.codec, location: location, holdsPropertyLists: holdsPropertyLists && isNative,
+      encodesAllTypes: codec != nil)
   }
 
-  private init(codec: any StoreCodec, location: String, holdsPropertyLists: Bool) {
+  private init(codec: any StoreCodec, location: String, holdsPropertyLists: Bool, encodesAllTypes: Bool) {
     (self.codec, self.location, self.holdsPropertyLists) = (codec, location, holdsPropertyLists)
-    schema = nil
+    (self.encodesAllTypes, schema) = (encodesAllTypes, nil)
   }
 
   /// - Parameter encodesAllTypes: whether the codec also encodes `Data` and `String`.

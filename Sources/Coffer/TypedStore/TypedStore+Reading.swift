@@ -11,13 +11,13 @@ extension TypedStore {
     newer previous: () async throws -> R? = { nil }
   ) async throws -> R {
     do { return try await read() } catch let error as StorageError {
-      return try await recover(from: error, read, handle, previous)
+      return try await recover(from: error, read, damaged: handle, newer: previous)
     }
   }
 
-  private func recover<R>(
-    from first: StorageError, _ read: () async throws -> R, _ handle: (StorageError) async throws -> Void,
-    _ previous: () async throws -> R?
+  func recover<R>(
+    from first: StorageError, _ read: () async throws -> R, damaged handle: (StorageError) async throws -> Void,
+    newer previous: () async throws -> R?
   ) async throws -> R {
     var error = first
     var handled: Set<StoreKey?> = []

@@ -100,7 +100,7 @@ extension TypedStore {
     let key = plan.key
     if let pending, pending.value(of: key) != nil { try await pending.flush([key]) }
     guard engine.capabilities.contains(.snapshots) else {
-      return (try await read(plan), .zero, nil)
+      return (Self.unbox(try await read(plan)), .zero, nil)
     }
     if let (box, validTo, expires) = cache?.lookUp(key), validTo >= needed, let value: P.Value = Self.unbox(box) {
       return (value, validTo, expires)
@@ -108,7 +108,7 @@ extension TypedStore {
     let (entry, revision) = try await reads.read(key, notBefore: needed)
     // A read that was shared may have begun before the value expired.
     guard let entry = entry?.present(at: engine.clock.now()) else { return (nil, revision, nil) }
-    return (try decoded(entry, plan, readAt: revision), revision, entry.attributes.expires)
+    return (Self.unbox(try boxed(entry, plan, readAt: revision)), revision, entry.attributes.expires)
   }
 }
 

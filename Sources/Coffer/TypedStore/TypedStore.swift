@@ -140,9 +140,10 @@ public final class TypedStore: Sendable {
 
   func save(
     _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, _ durability: StoreDurability = .full,
-    _ transaction: TransactionID? = nil
+    _ transaction: TransactionID? = nil, _ traits: ValueTraits? = nil
   ) async throws {
-    if transaction == nil, try addToPending(encoded, of: box, for: key, durability) { return }
+    let traits = traits ?? self.traits
+    if transaction == nil, try addToPending(encoded, of: box, for: key, durability, traits) { return }
     let batch = WriteBatch(
       [.put(key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
     try await write(batch, [(key, box)], traits)
@@ -181,53 +182,73 @@ public final class TypedStore: Sendable {
   /// A cached value is returned without reading from the engine.
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
+  @inlinable  // the type is known where it is called
   public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await load(CodedValue<T>(store: self, key: key))
+    let (box, known) = lookUp(key)
+    if let value: T = Self.unbox(box) { return value }
+    return Self.unbox(try await load(T.self, for: key, notCachedAt: known))
   }
 
-  func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
-    var known: StoreRevision?
-    if pending == nil, let cache {
-      let (box, validTo, _) = cache.lookUp(plan.key)
-      if let value: P.Value = Self.unbox(box) { return value }
-      known = validTo
+  @usableFromInline
+  func load<T: Decodable & Sendable>(
+    _ type: T.Type, for key: StoreKey, notCachedAt known: StoreRevision?
+  ) async throws -> (any AnyObject & Sendable)? {
+    try await load(CodedValue<T>(store: self, key: key), notCachedAt: known)
+  }
+
+  /// Reads a value, and recovers from an error.
+  func load(_ plan: some ValuePlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
+    do { return try await read(plan, notCachedAt: known) } catch let error as StorageError {
+      return try await recover(from: error, plan)
     }
-    return try await reading {
-      defer { known = nil }  // A repeated read is of what the recovery has written.
-      return try await read(plan, notCachedAt: known)
+  }
+
+  /// Recovers from the error of a read, and reads the value again: what the recovery has written.
+  func recover(from error: StorageError, _ plan: some ValuePlan) async throws -> (any AnyBox)? {
+    try await recover(from: error) {
+      try await read(plan)
     } damaged: {
       try await plan.handle($0)
     } newer: {
-      try await previous(plan)?.value
+      try await previous(plan).map { Box($0.value) }
     }
+  }
+
+  /// Returns the box of a key from memory, or else the revision for which the cache was valid.
+  @usableFromInline
+  func lookUp(_ key: StoreKey) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
+    if let pending, let value = pending.value(of: key) { return (value.box, nil) }
+    guard let (box, validTo, _) = cache?.lookUp(key) else { return (nil, nil) }
+    return (box, validTo)
   }
 
   /// Reads a value from the cache, or else from the engine.
   /// - Parameter known: the revision for which the cache, where the value is missing, was valid; `nil` to look it up.
-  func read<P: ValuePlan>(_ plan: P, notCachedAt known: StoreRevision? = nil) async throws -> P.Value? {
+  func read(_ plan: any BoxedPlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
     let key = plan.key
     if let pending, let value = pending.value(of: key) {
-      return try Self.unbox(value.box) ?? value.encoded.map { try plan.decode($0) }
+      if let box = value.box, plan.accepts(box) { return box }
+      return try value.encoded.map { try plan.box($0) }
     }
-    guard let cache else { return try await engine.entry(key).map { try plan.decode(EncodedValue($0)) } }
+    guard let cache else { return try await engine.entry(key).map { try plan.box(EncodedValue($0)) } }
     var revision = known
     if revision == nil {
       let (box, validTo, _) = cache.lookUp(key)
-      if let value: P.Value = Self.unbox(box) { return value }
+      if let box, plan.accepts(box) { return box }
       revision = validTo
     }
     guard let entry = try await engine.entry(key) else { return nil }
-    return try decoded(entry, plan, readAt: revision ?? .zero)
+    return try boxed(entry, plan, readAt: revision ?? .zero)
   }
 
   /// Decodes an entry that was read at a revision or later, and caches the value.
-  func decoded<P: ValuePlan>(_ entry: StoreEntry, _ plan: P, readAt revision: StoreRevision) throws -> P.Value {
-    let (value, attributes) = (try plan.decode(EncodedValue(entry)), entry.attributes)
+  func boxed(_ entry: StoreEntry, _ plan: any BoxedPlan, readAt revision: StoreRevision) throws -> any AnyBox {
+    let (box, attributes) = (try plan.box(EncodedValue(entry)), entry.attributes)
     if let cache, !plan.traits.contains(.guarded), !attributes.askUser {
       let expires = attributes.isEmpty ? nil : attributes.expires
-      cache.insert(CollectionOfOne((plan.key, Box(value, size: entry.value.count), expires)), readAt: revision)
+      cache.insert(CollectionOfOne((plan.key, box, expires)), readAt: revision)
     }
-    return value
+    return box
   }
 
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent.
@@ -240,10 +261,7 @@ public final class TypedStore: Sendable {
   }
 
   @usableFromInline
-  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? {
-    if let pending, let value = pending.value(of: key) { return value.box }
-    return cache?.lookUp(key).box
-  }
+  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? { lookUp(key).box }
 
   /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: `StorageError`.

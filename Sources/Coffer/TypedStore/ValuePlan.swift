@@ -1,16 +1,25 @@
 import Foundation
 
-/// How one value is decoded, and what is done if its bytes are damaged. A typed store makes it of a type and its codec,
-/// a router of a declared key; what they do with a value is written once, for both.
-protocol ValuePlan<Value>: Sendable {
-  associatedtype Value: Sendable
-
+/// How the value of one key is decoded. It is read in a box, so that the path of a read is not generic: generic code
+/// looks its types up in each call.
+protocol BoxedPlan: Sendable {
   var key: StoreKey { get }
   /// What is rare about the value, so that only such values are asked about it.
   var traits: ValueTraits { get }
+  /// The type of the boxes: a cached value of another type is read again.
+  var boxType: ObjectIdentifier { get }
 
   /// Decodes a stored value.
   /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
+  func box(_ encoded: EncodedValue) throws -> any AnyBox
+}
+
+/// How a value of one type is decoded, and what is done if its bytes are damaged. A typed store makes it of a type and
+/// its codec, a router of a declared key; what they do with a value is written once, for both.
+protocol ValuePlan<Value>: BoxedPlan {
+  associatedtype Value: Sendable
+
+  /// Decodes a stored value, as ``BoxedPlan/box(_:)`` does.
   func decode(_ encoded: EncodedValue) throws -> Value
 
   /// Decodes the kept old form of a newer value; `nil` if it has not the present version.
@@ -18,6 +27,16 @@ protocol ValuePlan<Value>: Sendable {
 
   /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
   func handle(_ error: StorageError) async throws
+}
+
+extension BoxedPlan {
+  func accepts(_ box: any AnyObject) -> Bool { ObjectIdentifier(type(of: box)) == boxType }
+}
+
+extension ValuePlan {
+  var boxType: ObjectIdentifier { ObjectIdentifier(Box<Value>.self) }
+
+  func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(try decode(encoded), size: encoded.data.count) }
 }
 
 /// What is rare about a value, or about the values of a batch: decided once, and passed down with each call.
@@ -66,20 +85,17 @@ extension CodedValue: WritablePlan where Value: Encodable {
 }
 
 /// The plan of a value whose stored form is cached, to be decoded by the caller.
-struct StoredForm: ValuePlan {
+private struct StoredForm: BoxedPlan {
   let key: StoreKey
   let traits: ValueTraits
+  let boxType = ObjectIdentifier(Box<EncodedValue>.self)
 
-  func decode(_ encoded: EncodedValue) throws -> EncodedValue { encoded }
-
-  func decode(_ old: OldForm) throws -> EncodedValue? { nil }
-
-  func handle(_ error: StorageError) async throws { throw error }
+  func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(encoded, size: encoded.data.count) }
 }
 
 extension TypedStore {
   /// Returns the stored form of a value, for types that are not `Sendable`.
   func storedForm(of key: StoreKey) async throws -> EncodedValue? {
-    try await read(StoredForm(key: key, traits: traits))
+    Self.unbox(try await read(StoredForm(key: key, traits: traits)))
   }
 }

@@ -42,6 +42,15 @@ public struct StoreKey: Sendable {
   /// Calls `body` with the key's UTF-8 bytes, without copying them.
   @inlinable
   public func withBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+    // No copy of the string, so that no reference is counted: as long as the rest of a look-up.
+    if let result = try string.utf8.withContiguousStorageIfAvailable({ try body(UnsafeRawBufferPointer($0)) }) {
+      return result
+    }
+    return try withCopiedBytes(body)
+  }
+
+  @usableFromInline
+  func withCopiedBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
     var text = string
     return try text.withUTF8 { try body(UnsafeRawBufferPointer($0)) }
   }
@@ -50,7 +59,7 @@ public struct StoreKey: Sendable {
   public func hasPrefix(_ prefix: StoreKey) -> Bool {
     withBytes { mine in
       prefix.withBytes { other in
-        mine.count >= other.count && compare(mine, other, count: other.count) == 0
+        mine.count >= other.count && compareBytes(mine, other, count: other.count) == 0
       }
     }
   }
@@ -71,7 +80,7 @@ extension StoreKey: ExpressibleByStringLiteral {
 extension StoreKey: Hashable {
   public static func == (left: StoreKey, right: StoreKey) -> Bool {
     left.withBytes { l in
-      right.withBytes { r in l.count == r.count && compare(l, r, count: l.count) == 0 }
+      right.withBytes { r in l.count == r.count && compareBytes(l, r, count: l.count) == 0 }
     }
   }
 
@@ -84,7 +93,7 @@ extension StoreKey: Comparable {
   public static func < (left: StoreKey, right: StoreKey) -> Bool {
     left.withBytes { l in
       right.withBytes { r in
-        let order = compare(l, r, count: min(l.count, r.count))
+        let order = compareBytes(l, r, count: min(l.count, r.count))
         return order == 0 ? l.count < r.count : order < 0
       }
     }
@@ -95,7 +104,7 @@ extension StoreKey: CustomStringConvertible {
   public var description: String { string }
 }
 
-private func compare(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, count: Int) -> Int32 {
+private func compareBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer, count: Int) -> Int32 {
   guard let left = left.baseAddress, let right = right.baseAddress else { return 0 }
   return memcmp(left, right, count)
 }

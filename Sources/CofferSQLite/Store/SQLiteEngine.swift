@@ -18,6 +18,8 @@ import CofferLocks
 /// a network file system: SQLite's locks and the memory-mapped file require a local one.
 public final class SQLiteEngine: ExpiringEngine {
   private let core: Core
+  /// Where the newest revision of a store that can be written is. The store outlives its handles.
+  private let head: WakeFile.Head?
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
   public let events: CofferEvents?
@@ -83,12 +85,14 @@ public final class SQLiteEngine: ExpiringEngine {
   private init(_ store: SQLiteStore, _ configuration: SQLiteConfiguration) {
     events = configuration.events
     core = .full(store)
+    head = store.wake.head
     capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
   private init(_ store: ReadOnlyStore, _ configuration: SQLiteConfiguration) {
     events = configuration.events
     core = .readOnly(store)
+    head = nil
     let features = Self.features.subtracting(.promisedByWriters)
     capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
@@ -131,7 +135,8 @@ public final class SQLiteEngine: ExpiringEngine {
   }
 
   public var latestRevision: StoreRevision {
-    switch core {
+    if let head { return head.revision }
+    return switch core {
     case .full(let store): store.latestRevision
     case .readOnly(let store): store.latestRevision
     }

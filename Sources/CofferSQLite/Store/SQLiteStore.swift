@@ -36,7 +36,7 @@ final class SQLiteStore: Sendable {
   let provenRows = Locked<RowProof?>(nil)
   /// The random number of the last restoration at the time of opening; `nil` if there was none.
   private let restoration: Int64?
-  private let wake: WakeFile
+  let wake: WakeFile
   let quarantine: Quarantine
   private let state = Locked(State())
   private let checks = DispatchQueue(label: "coffer.check", qos: .utility)

@@ -25,6 +25,14 @@ final class WakeFile: Sendable {
   private let address: UInt
   /// The newest revision that this process has seen, used if the revision in the file is overwritten.
   private nonisolated(unsafe) let known: UnsafeMutablePointer<UInt64>
+  /// Where the newest revision is, for those who keep this object: no reference is counted to read it.
+  let head: Head
+
+  struct Head: Sendable {
+    // The words are accessed only atomically.
+    fileprivate nonisolated(unsafe) let known: UnsafeMutablePointer<UInt64>
+    fileprivate let announced: UInt
+  }
 
   init(_ file: StoreFile) throws {
     self.file = file
@@ -34,6 +42,7 @@ final class WakeFile: Sendable {
     // Accessed only atomically and freed with this object, so any number of threads may use it.
     known = .allocate(capacity: 1)
     known.initialize(to: 0)
+    head = Head(known: known, announced: address + UInt(WakeWords.announced))
   }
 
   deinit {
@@ -143,13 +152,7 @@ final class WakeFile: Sendable {
   }
 
   /// The newest revision that any process has announced. It never decreases, even if the file is overwritten.
-  var revision: StoreRevision {
-    let known = coffer_atomic_load(known)
-    guard let announced = WakeWords.revision(coffer_atomic_load(field(WakeWords.announced))), announced.rawValue > known
-    else { return StoreRevision(known) }
-    coffer_atomic_raise(self.known, announced.rawValue)
-    return announced
-  }
+  var revision: StoreRevision { head.revision }
 
   /// Announces a revision; never lowers the announced one.
   func raise(to revision: StoreRevision) {
@@ -261,5 +264,15 @@ final class WakeFile: Sendable {
 
   private static func error(_ call: String, _ file: StoreFile) -> StorageError {
     .system(call, path: file.wakePath, errno: errno, location: file.description)
+  }
+}
+
+extension WakeFile.Head {
+  var revision: StoreRevision {
+    let seen = coffer_atomic_load(known)
+    let word = coffer_atomic_load(UnsafeMutableRawPointer(bitPattern: announced))
+    guard let announced = WakeWords.revision(word), announced.rawValue > seen else { return StoreRevision(seen) }
+    coffer_atomic_raise(known, announced.rawValue)
+    return announced
   }
 }

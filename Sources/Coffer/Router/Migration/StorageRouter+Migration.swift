@@ -17,7 +17,7 @@ extension StorageRouter {
     }
     let (record, _) = try registry.find(key)
     try record.checkLocation(configuration)
-    let resolved = ResolvedKey(record, try await openStores.store(of: record), declaration: nil)
+    let resolved = ResolvedKey(record, try await openStores.store(of: record), of: key)
     var result = try await run(migration, of: key, resolved, isForced: true)
     result.migratedCount += try await migrateVersions(of: key)
     await remains.settle()

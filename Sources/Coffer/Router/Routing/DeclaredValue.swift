@@ -16,10 +16,7 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
   private var schema: DeclaredSchema? { resolved.record.schema }
   private var location: String { resolved.store.coding.location }
 
-  func decode(_ encoded: EncodedValue) throws -> K.Value {
-    try schema?.requirePresent(encoded.attributes, of: key, at: location)
-    return try serializer.presentValue(from: encoded, resolved)
-  }
+  func decode(_ encoded: EncodedValue) throws -> K.Value { try serializer.value(from: encoded, resolved) }
 
   func decode(_ old: OldForm) throws -> K.Value? {
     guard let schema, try schema.isPresent(old.attributes, of: key, at: location) else { return nil }
@@ -28,10 +25,7 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
 
   /// - Throws: `encodingFailed`; `dataTooLargeForSync`. Nothing was written.
   func encode(_ value: K.Value, expires: Date? = nil) throws -> EncodedValue {
-    var encoded = try serializer.encoded(value, resolved.store.coding, key)
-    if let schema { encoded = EncodedValue(encoded.data, schema.mark.merging(encoded.attributes)) }
-    try router.checkSize(encoded.data.count, resolved.record, key)
-    return EncodedValue(encoded.data, resolved.attributes(expires: expires).merging(encoded.attributes))
+    try router.complete(try serializer.encoded(value, resolved.store.coding, key), of: resolved, expires: expires)
   }
 
   func handle(_ error: StorageError) async throws {
@@ -56,9 +50,47 @@ extension StorageRouter {
   nonisolated func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
     DeclaredValue(self, key, try await resolve(key))
   }
+}
 
-  /// Returns the plan of a key whose declaration was resolved before, without suspending.
-  nonisolated func knownPlan<K: StorageKey>(_ key: K) -> DeclaredValue<K>? {
-    registry.resolved(of: key.declaration).map { DeclaredValue(self, key, $0) }
+extension StorageRouter {
+  /// Returns a value with the attributes of its key.
+  /// - Throws: `dataTooLargeForSync`.
+  nonisolated func complete(
+    _ encoded: EncodedValue, of resolved: ResolvedKey, expires: Date?
+  ) throws -> EncodedValue {
+    var attributes = encoded.attributes
+    if let schema = resolved.record.schema { attributes = schema.mark.merging(attributes) }
+    try checkSize(encoded.data.count, resolved.record, resolved.key)
+    return EncodedValue(encoded.data, resolved.attributes(expires: expires).merging(attributes))
+  }
+}
+
+/// Encodes and decodes the values of a resolved key, whose type is not known where they are read.
+protocol BoxCoder: AnyObject, Sendable {
+  var boxType: ObjectIdentifier { get }
+  func box(_ encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> any AnyBox
+}
+
+final class DeclaredCoder<Value: Sendable>: BoxCoder {
+  let boxType = ObjectIdentifier(Box<Value>.self)
+  // The parts of the serializer: a copy of it would look its type up.
+  private let isNative: Bool
+  private let encode: @Sendable (Value) throws -> Data
+  private let decode: @Sendable (Data) throws -> Value
+
+  init<K: StorageKey>(_ key: K) where K.Value == Value {
+    let serializer = key.serializer
+    (isNative, encode, decode) = (serializer.isNative, serializer.encode, serializer.decode)
+  }
+
+  func box(_ encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> any AnyBox {
+    let (coding, key) = (resolved.store.coding, resolved.key)
+    try resolved.record.schema?.requirePresent(encoded.attributes, of: key, at: coding.location)
+    let value = try coding.value(Value.self, of: encoded, isNative: isNative, for: key, decode: decode)
+    return Box(value, size: encoded.data.count)
+  }
+
+  func encoded(_ value: Value, of resolved: StorageRouter.ResolvedKey) throws -> EncodedValue {
+    try resolved.store.coding.stored(value, isNative: isNative, for: resolved.key) { try encode(value) }
   }
 }

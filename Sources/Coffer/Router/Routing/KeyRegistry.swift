@@ -89,7 +89,7 @@ final class KeyRegistry: Sendable {
       // A key that was used without its migration has not been migrated.
       let isSettled = old?.record.descriptor.hasMigration == record.descriptor.hasMigration
       let resolved = isSettled ? old?.resolved : nil
-      others.append((record, resolved.map { StorageRouter.ResolvedKey(record, $0.store, declaration: nil) }))
+      others.append((record, resolved.map { StorageRouter.ResolvedKey(record, $0.store, of: record.declaredKey) }))
       entries[name] = others
       if record.isFamily { families = families.filter { $0 !== old?.record } + [record] }
       // The encryption comes before a store with its first encrypted key.

@@ -13,6 +13,14 @@ extension Serializer {
     return EncodedValue(encoded.data, mark.attributes.merging(encoded.attributes))
   }
 
+  /// Decodes a value of the present version.
+  /// - Throws: `StorageError`: `migrationNeeded` for an older version, `newerFormat` for a later one.
+  func value(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
+    try resolved.record.schema?.requirePresent(
+      encoded.attributes, of: resolved.key, at: resolved.store.coding.location)
+    return try presentValue(from: encoded, resolved)
+  }
+
   /// Decodes a value whose version was checked.
   func presentValue(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
     try resolved.store.coding.value(Value.self, of: encoded, isNative: isNative, for: resolved.key, decode: decode)

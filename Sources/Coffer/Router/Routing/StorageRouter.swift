@@ -54,7 +54,7 @@ public actor StorageRouter: StorageProviding {
 
   /// A key with its record and its open store.
   @usableFromInline
-  final class ResolvedKey: Sendable {
+  final class ResolvedKey: BoxedPlan {
     let record: KeyRegistry.Record
     let store: TypedStore
     /// The declaration object that has been compared with the record.
@@ -63,16 +63,19 @@ public actor StorageRouter: StorageProviding {
     let key: StoreKey
     /// What is rare about the value.
     let traits: ValueTraits
+    let coder: any BoxCoder
     /// The attributes of a value that is stored now.
     var attributes: ValueAttributes { attributes(expires: nil) }
 
     init(
-      _ record: KeyRegistry.Record, _ store: TypedStore, declaration: (any AnyObject & Sendable)?, key: StoreKey? = nil
+      _ record: KeyRegistry.Record, _ store: TypedStore, of declared: some StorageKey,
+      declaration: (any AnyObject & Sendable)? = nil
     ) {
       self.record = record
       self.store = store
       self.declaration = declaration
-      self.key = key ?? record.key
+      key = record.key
+      coder = DeclaredCoder(declared)
       // A secret is committed at once: what the caller was told is stored, such as a token that replaces a used one,
       // must survive a killed process.
       traits = [
@@ -81,10 +84,17 @@ public actor StorageRouter: StorageProviding {
       ]
     }
 
-    /// Returns the resolved key of a member if `key` is given.
-    func member(_ key: StoreKey?) -> ResolvedKey {
-      key.map { ResolvedKey(record, store, declaration: nil, key: $0) } ?? self
+    private init(_ family: ResolvedKey, _ key: StoreKey) {
+      (record, store, traits, coder) = (family.record, family.store, family.traits, family.coder)
+      (self.key, declaration) = (key, nil)
     }
+
+    /// Returns the resolved key of a member if `key` is given.
+    func member(_ key: StoreKey?) -> ResolvedKey { key.map { ResolvedKey(self, $0) } ?? self }
+
+    var boxType: ObjectIdentifier { coder.boxType }
+
+    func box(_ encoded: EncodedValue) throws -> any AnyBox { try coder.box(encoded, of: self) }
 
     /// Returns the attributes of a value that is stored now.
     /// - Parameter expires: the date from which the value is absent; by default, the end of the key's lifetime.
@@ -111,7 +121,7 @@ public actor StorageRouter: StorageProviding {
     if let known, known.declaration != nil || declaration == nil { return known }
     try record.checkLocation(configuration)
     let store = if let known { known.store } else { try await openStores.store(of: record) }
-    let resolved = ResolvedKey(record, store, declaration: declaration)
+    let resolved = ResolvedKey(record, store, of: key, declaration: declaration)
     try resolved.checkVersions()
     // Only a migrated key is kept, since `cached(_:)` and submissions use what is.
     if known == nil, record.descriptor.hasMigration, try await !settle(key, resolved) { return resolved }
@@ -142,26 +152,71 @@ public actor StorageRouter: StorageProviding {
     _ value: K.Value, for key: K, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
-    let plan = if let known = knownPlan(key) { known } else { try await plan(key) }
-    let encoded = try plan.encode(value, expires: expires)
-    let batch = WriteBatch(
-      [.put(plan.key, encoded.data, encoded.attributes)], transaction: transaction, durability: durability)
-    try await plan.resolved.store.write(batch, [(plan.key, Box(value, size: encoded.data.count))], plan.traits)
+    let resolved = if let known = known(key.declaration) { known } else { try await resolve(key) }
+    let encoded = try encoded(value, for: key, resolved, expires)
+    try await resolved.store.save(
+      encoded, of: Box(value, size: encoded.data.count), for: resolved.key, durability, transaction, resolved.traits)
   }
 
   /// Returns the value of a key, or its default while there is none.
   /// - Throws: `StorageError`: `notFound` when there is neither; `decodingFailed` when the stored bytes are not a value
   ///   of the key's type, in which case they are kept.
-  public nonisolated func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let plan = if let known = knownPlan(key) { known } else { try await plan(key) }
-    if let value = try await plan.resolved.store.load(plan) ?? key.defaultValue { return value }
-    throw StorageError.absent(plan.resolved)
+  @inlinable  // specialized where it is called; `final` lets the compiler call a method of an actor directly
+  public final nonisolated func get<K: StorageKey>(_ key: K) async throws -> K.Value {
+    guard let resolved = known(key.declaration) else { return try await resolveAndGet(key) }
+    let (box, revision) = lookUp(resolved)
+    if let value: K.Value = TypedStore.unbox(box) { return value }
+    let read = try await load(key, resolved, notCachedAt: revision)
+    if let value: K.Value = TypedStore.unbox(read) ?? key.defaultValue { return value }
+    throw absent(resolved)
   }
+
+  @usableFromInline
+  nonisolated func lookUp(_ resolved: ResolvedKey) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
+    resolved.store.lookUp(resolved.key)
+  }
+
+  @usableFromInline
+  nonisolated func load<K: StorageKey>(
+    _ key: K, _ resolved: ResolvedKey, notCachedAt revision: StoreRevision?
+  ) async throws -> (any AnyObject & Sendable)? {
+    do { return try await resolved.store.read(resolved, notCachedAt: revision) } catch let error as StorageError {
+      return try await recover(from: error, key, resolved)
+    }
+  }
+
+  private nonisolated func recover<K: StorageKey>(
+    from error: StorageError, _ key: K, _ resolved: ResolvedKey
+  ) async throws -> (any AnyBox)? {
+    try await resolved.store.recover(from: error, DeclaredValue(self, key, resolved))
+  }
+
+  private nonisolated func encoded<K: StorageKey>(
+    _ value: K.Value, for key: K, _ resolved: ResolvedKey, _ expires: Date?
+  ) throws -> EncodedValue {
+    guard resolved.declaration === key.declaration, let coder = resolved.coder as? DeclaredCoder<K.Value> else {
+      return try DeclaredValue(self, key, resolved).encode(value, expires: expires)
+    }
+    return try complete(try coder.encoded(value, of: resolved), of: resolved, expires: expires)
+  }
+
+  @usableFromInline
+  nonisolated func resolveAndGet<K: StorageKey>(_ key: K) async throws -> K.Value {
+    let resolved = try await resolve(key)
+    if let value = try await stored(key, resolved) ?? key.defaultValue { return value }
+    throw absent(resolved)
+  }
+
+  @usableFromInline
+  nonisolated func absent(_ resolved: ResolvedKey) -> StorageError { .absent(resolved) }
 
   /// Returns the stored value of a key, or `nil` when it is proven absent, regardless of its default.
   nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? {
-    let plan = try await plan(key)
-    return try await plan.resolved.store.load(plan)
+    try await stored(key, try await resolve(key))
+  }
+
+  private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
+    TypedStore.unbox(try await resolved.store.load(DeclaredValue(self, key, resolved)))
   }
 
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent. Takes

@@ -12,6 +12,6 @@ extension TypedStore {
   ) async throws -> T? {
     let coding = coding
     let damage = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }
-    return try await load(CodedValue<T>(store: self, key: key, damage: damage))
+    return Self.unbox(try await load(CodedValue<T>(store: self, key: key, damage: damage)))
   }
 }

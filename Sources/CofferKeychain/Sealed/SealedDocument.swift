@@ -13,7 +13,58 @@ package struct SealedDocument: Sendable {
   }
 
   var header: SealedHeader
-  var items: [StoreKey: Item] = [:]
+  var items = SealedItems()
+}
+
+/// The values of a sealed file, in the order of their keys, which is that of the file: a save changes one of them, and
+/// neither sorts nor hashes the others.
+package struct SealedItems: Equatable, Sendable {
+  package struct Element: Equatable, Sendable {
+    let key: StoreKey
+    let item: SealedDocument.Item
+  }
+
+  private(set) var elements: [Element] = []
+
+  package init() {}
+
+  package var count: Int { elements.count }
+
+  package subscript(key: StoreKey) -> SealedDocument.Item? {
+    get {
+      let index = position(of: key)
+      return isAt(index, key) ? elements[index].item : nil
+    }
+    set {
+      let index = position(of: key)
+      let range = index..<(isAt(index, key) ? index + 1 : index)
+      elements.replaceSubrange(range, with: newValue.map { [Element(key: key, item: $0)] } ?? [])
+    }
+  }
+
+  /// Adds a value that was read. Returns `false` if its key is there already.
+  fileprivate mutating func add(_ key: StoreKey, _ item: SealedDocument.Item) -> Bool {
+    // A file that somebody else has written may have another order.
+    if let last = elements.last, last.key >= key {
+      guard self[key] == nil else { return false }
+      self[key] = item
+    } else {
+      elements.append(Element(key: key, item: item))
+    }
+    return true
+  }
+
+  private func isAt(_ index: Int, _ key: StoreKey) -> Bool { index < elements.count && elements[index].key == key }
+
+  /// Returns the position of the first key that is not before `key`.
+  private func position(of key: StoreKey) -> Int {
+    var (low, high) = (0, elements.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if elements[middle].key < key { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
 }
 
 /// The serialized values of a sealed file before encryption, as described in `docs/formats/sealed.md`.
@@ -21,8 +72,8 @@ package enum SealedPayload {
   /// The size in bytes of the fields that precede a value's key.
   private static let prefixSize = 25
 
-  package static func encode(_ items: [StoreKey: SealedDocument.Item]) throws -> SecretBytes {
-    let size = items.reduce(4) { $0 + prefixSize + $1.key.string.utf8.count + $1.value.data.count }
+  package static func encode(_ items: SealedItems) throws -> SecretBytes {
+    let size = items.elements.reduce(4) { $0 + prefixSize + $1.key.size + $1.item.data.count }
     return try SecretBytes(count: size) { bytes in
       var offset = 0
       func put(_ part: UnsafeRawBufferPointer) {
@@ -31,13 +82,14 @@ package enum SealedPayload {
       }
       func put(integer value: some FixedWidthInteger) { withUnsafeBytes(of: value.bigEndian) { put($0) } }
       put(integer: UInt32(items.count))
-      for (key, item) in items.sorted(by: { $0.key < $1.key }) {
+      for element in items.elements {
+        let (key, item) = (element.key, element.item)
         put(integer: item.version.owner)
         put(integer: item.version.number)
         put(integer: item.tag)
-        put(integer: UInt32(key.string.utf8.count))
+        put(integer: UInt32(key.size))
         put(integer: UInt32(item.data.count))
-        Array(key.string.utf8).withUnsafeBytes { put($0) }
+        key.withBytes { put($0) }
         item.data.withUnsafeBytes { put($0) }
       }
     }
@@ -45,16 +97,17 @@ package enum SealedPayload {
 
   /// Returns the values, as slices of `bytes` and not copies.
   /// - Throws: `damaged`.
-  package static func decode(_ bytes: SecretBytes) throws(StorageError) -> [StoreKey: SealedDocument.Item] {
+  package static func decode(_ bytes: SecretBytes) throws(StorageError) -> SealedItems {
     var reader = SecretReader(bytes)
-    var items: [StoreKey: SealedDocument.Item] = [:]
+    var items = SealedItems()
     let count = try reader.integer(UInt32.self)
     for _ in 0..<count {
       let version = SlotID(owner: try reader.integer(UInt64.self), number: try reader.integer(UInt64.self))
       let tag = try reader.integer(UInt8.self)
       let (nameSize, size) = (try reader.integer(UInt32.self), try reader.integer(UInt32.self))
-      guard let key = try reader.key(size: Int(nameSize)), items[key] == nil else { throw SealedPayload.damaged }
-      items[key] = SealedDocument.Item(version: version, tag: tag, data: try reader.take(Int(size)))
+      guard let key = try reader.key(size: Int(nameSize)) else { throw SealedPayload.damaged }
+      let item = SealedDocument.Item(version: version, tag: tag, data: try reader.take(Int(size)))
+      guard items.add(key, item) else { throw SealedPayload.damaged }
     }
     guard reader.isAtEnd else { throw SealedPayload.damaged }
     return items

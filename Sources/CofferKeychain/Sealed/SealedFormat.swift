@@ -74,7 +74,7 @@ struct SealedFormat: DocumentFormat {
 
   // MARK: Values
 
-  func keys(of document: SealedDocument) -> [StoreKey] { Array(document.items.keys) }
+  func keys(of document: SealedDocument) -> [StoreKey] { document.items.elements.map(\.key) }
 
   func content(of key: StoreKey, in document: SealedDocument) -> SlotContent? {
     document.items[key].map {

@@ -92,12 +92,14 @@ package struct PropertyListFormat: DocumentFormat {
 
   /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.
   package func encode(_ document: PropertyListDocument) throws -> Data {
-    // Compared as `UserDefaults` compares names: of two canonically equivalent ones it would lose one.
-    var names = Set(document.others.map(\.name))
+    // Compared as `UserDefaults` compares names: of two canonically equivalent ones it would lose one. Those of keys
+    // differ from each other.
+    let taken = Set(document.others.map(\.name))
     var entries = document.others
     for (key, value) in document.values {
       let name = PreferenceName(key).string
-      entries.append(PreferenceEntry(names.insert(name).inserted ? name : PreferenceName.escaped(key), value))
+      let isTaken = !taken.isEmpty && taken.contains(name)
+      entries.append(PreferenceEntry(isTaken ? PreferenceName.escaped(key) : name, value))
     }
     entries.sort { $0.name < $1.name }
     return document.isBinary || !entries.allSatisfy(\.fitsIntoXML)

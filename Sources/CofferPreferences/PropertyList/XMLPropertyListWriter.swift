@@ -52,16 +52,32 @@ struct XMLPropertyListWriter {
   }
 
   private mutating func add(_ text: String, as tag: String) {
-    add("<\(tag)>")
-    for byte in text.utf8 {
-      switch byte {
-      case UInt8(ascii: "<"): add("&lt;")
-      case UInt8(ascii: ">"): add("&gt;")
-      case UInt8(ascii: "&"): add("&amp;")
-      default: bytes.append(byte)
-      }
+    add("<")
+    add(tag)
+    add(">")
+    // Runs of ordinary characters are copied as a whole.
+    var rest = text.utf8[...]
+    while let special = rest.firstIndex(where: { Self.entity(of: $0) != nil }),
+      let entity = Self.entity(of: rest[special])
+    {
+      bytes += rest[..<special]
+      add(entity)
+      rest = rest[rest.index(after: special)...]
     }
-    add("</\(tag)>\n")
+    bytes += rest
+    add("</")
+    add(tag)
+    add(">\n")
+  }
+
+  /// Returns the entity that stands for a character in text; `nil` for one that stands for itself.
+  private static func entity(of byte: UInt8) -> String? {
+    switch byte {
+    case UInt8(ascii: "<"): "&lt;"
+    case UInt8(ascii: ">"): "&gt;"
+    case UInt8(ascii: "&"): "&amp;"
+    default: nil
+    }
   }
 
   /// The shortest digits that are read as the same number. Not-a-number has no sign: 0 divided by 0 is "-nan" in Swift.

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferEncoding
 import CofferFileSystem
 import CofferLocks
 import CofferSQLite
@@ -11,9 +12,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var read: Reading?
     /// The stamp of the latest state that was written here or reported to the watcher.
     var known: FileStamp?
-    /// The hash of that state's bytes, for changes that are too close together for their stamps to differ; `nil` if it
+    /// The checksum of that state's bytes, for changes that are too close together for their stamps to differ; `nil` if it
     /// was not needed.
-    var knownHash: Int?
+    var knownSum: UInt32?
     /// Whether that stamp was not settled when it was noted, so that later changes may have it too.
     var isKnownYoung = false
     var reported: Set<FileStamp> = []
@@ -249,8 +250,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var document = before.document
     try body(&document)
     let (bytes, written) = try encoded(document)
-    let hash = Self.hash(bytes)
-    let hashBefore = state.withLock { $0.read }.map { Self.hash($0.bytes) }
+    let sum = Self.sum(bytes)
+    let sumBefore = state.withLock { $0.read }.map { Self.sum($0.bytes) }
     let after: FileStamp?
     do {
       after = try parent.opened().replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
@@ -258,8 +259,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         // Known before it is there: the watcher looks before this call returns. An edit that it has not heard of yet,
         // which has the stamp of the known state, is not.
         state.withLock { state in
-          guard state.known == before.stamp, state.knownHash == nil || state.knownHash == hashBefore else { return }
-          (state.known, state.knownHash, state.isKnownYoung) = (new, hash, true)
+          guard state.known == before.stamp, state.knownSum == nil || state.knownSum == sumBefore else { return }
+          (state.known, state.knownSum, state.isKnownYoung) = (new, sum, true)
         }
         return true
       }
@@ -320,11 +321,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return { FileWatcher.shared.unwatch(id) }
   }
 
-  private static func hash(_ bytes: Data) -> Int {
-    var hasher = Hasher()
-    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-    return hasher.finalize()
-  }
+  private static func sum(_ bytes: Data) -> UInt32 { bytes.withUnsafeBytes { checksumOfBytes($0) } }
 
   /// Reports the present state of the file unless it is known.
   private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
@@ -335,13 +332,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
     let isYoung = stamp.map { !isSettled($0) } ?? false
     let mustRead = isYoung || state.withLock { $0.isKnownYoung }
-    let hash = mustRead ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.hash($0.data) } : nil
+    let sum = mustRead ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.sum($0.data) } : nil
     let isNew = state.withLock { state in
       defer {
-        if state.known != stamp || mustRead { state.knownHash = hash }
+        if state.known != stamp || mustRead { state.knownSum = sum }
         (state.known, state.isKnownYoung) = (stamp, isYoung)
       }
-      return state.known != stamp || (mustRead && state.knownHash != hash)
+      return state.known != stamp || (mustRead && state.knownSum != sum)
     }
     if isNew {
       heard(.anything)

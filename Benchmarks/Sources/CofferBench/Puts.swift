@@ -43,7 +43,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
       Variant(subject: "raw.fdatasync") { first, count in await each(first, count) { _ in raw.writePage() } },
       Variant(subject: "sqlite.c", limit: Limit(subject: "raw.fdatasync", maximumRatio: 1.35), run: byHand(full)),
       Variant(
-        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.25), run: byCoffer(engine, .full)),
+        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.15), run: byCoffer(engine, .full)),
     ] + foundationPuts(directory, values))
 
   let groups = 40
@@ -62,8 +62,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
       },
       Variant(
         subject: "coffer.sqlite",
-        limit: Limit(
-          operation: "put.full.1", subject: "coffer.sqlite", maximumRatio: 1.0 / 8, maximumMicroseconds: 16)
+        limit: Limit(subject: "sqlite.c", maximumRatio: 1.2)
       ) { first, count in
         let start = now()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -87,7 +86,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
     [
       Variant(subject: "sqlite.c", run: byHand(normal)),
       Variant(
-        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 2),
+        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.1),
         run: byCoffer(relaxedEngine, .relaxed)),
     ])
   try await engine.close()

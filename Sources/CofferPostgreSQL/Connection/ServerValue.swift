@@ -36,28 +36,42 @@ struct ServerValue: Sendable {
 
   static func uuid(_ value: UUID) -> ServerValue { ServerValue(encoded: value.data) }
 
-  static func bytesArray(_ values: [Data?]) -> ServerValue { array(values, of: .bytes) }
+  static func bytesArray(_ values: [Data?]) -> ServerValue {
+    array(
+      values, of: .bytes, size: \.count,
+      write: { value, target in value.withUnsafeBytes { target.copyMemory(from: $0) } })
+  }
 
   static func int8Array(_ values: [Int64?]) -> ServerValue {
-    array(values.map { $0.flatMap { int8($0).encoded } }, of: .int8)
+    array(
+      values, of: .int8, size: { _ in 8 },
+      write: { value, target in withUnsafeBytes(of: value.bigEndian) { target.copyMemory(from: $0) } })
   }
 
   /// Returns an array: the number of dimensions, whether there are NULLs and the type of the elements; then, unless it
   /// is empty, its size and lower bound, and each element behind its size.
-  private static func array(_ elements: [Data?], of type: ServerType) -> ServerValue {
-    var encoded = Data(capacity: elements.reduce(20) { $0 + 4 + ($1?.count ?? 0) })
-    func append(_ number: some FixedWidthInteger) {
-      withUnsafeBytes(of: number.bigEndian) { encoded.append(contentsOf: $0) }
-    }
-    append(Int32(elements.isEmpty ? 0 : 1))
-    append(Int32(elements.contains(nil) ? 1 : 0))
-    append(type.rawValue)
-    guard !elements.isEmpty else { return ServerValue(encoded: encoded) }
-    append(Int32(clamping: elements.count))
-    append(Int32(1))
-    for element in elements {
-      append(Int32(clamping: element?.count ?? -1))
-      if let element { encoded.append(element) }
+  private static func array<Element>(
+    _ elements: [Element?], of type: ServerType, size: (Element) -> Int,
+    write: (Element, UnsafeMutableRawBufferPointer) -> Void
+  ) -> ServerValue {
+    let head = elements.isEmpty ? [] : [UInt32(clamping: elements.count), 1]
+    let numbers = [elements.isEmpty ? 0 : 1, elements.contains { $0 == nil } ? 1 : 0, type.rawValue] + head
+    // Filled in place: the columns of a batch have 10,000 elements.
+    var encoded = Data(count: elements.reduce(numbers.count * 4) { $0 + 4 + ($1.map(size) ?? 0) })
+    encoded.withUnsafeMutableBytes { bytes in
+      var offset = 0
+      func put(_ count: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Void) {
+        fill(UnsafeMutableRawBufferPointer(rebasing: bytes[offset..<offset + count]))
+        offset += count
+      }
+      func put(_ number: UInt32) {
+        put(4) { target in withUnsafeBytes(of: number.bigEndian) { target.copyMemory(from: $0) } }
+      }
+      for number in numbers { put(number) }
+      for element in elements {
+        put(UInt32(bitPattern: Int32(clamping: element.map(size) ?? -1)))
+        if let element { put(size(element)) { write(element, $0) } }
+      }
     }
     return ServerValue(encoded: encoded)
   }

@@ -12,8 +12,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var read: Reading?
     /// The stamp of the latest state that was written here or reported to the watcher.
     var known: FileStamp?
-    /// The checksum of that state's bytes, for changes that are too close together for their stamps to differ; `nil` if it
-    /// was not needed.
+    /// The checksum of that state's bytes, for changes that are too close together for their stamps to differ; `nil` if
+    /// it was not needed.
     var knownSum: UInt32?
     /// Whether that stamp was not settled when it was noted, so that later changes may have it too.
     var isKnownYoung = false

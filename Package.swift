@@ -117,12 +117,15 @@ let package = Package(
     + benchmarked.map { .library(name: $0.name, targets: [$0.name]) },
   traits: [
     .default(enabledTraits: ["SecretService"]),
+    // Nothing has to be installed for it, but without it a server has no code that looks for a bus; and SwiftPM refuses
+    // `traits: []` for a package that declares none.
     .trait(name: "SecretService", description: "Keep secrets in the desktop's keyring on Linux."),
     .trait(name: "Macros", description: "Add the macro @Client, built with the toolchain's own swift-syntax."),
   ],
   targets: [
     // Floor 0: system libraries. Their headers lie where compilers look for them: pkg-config has nothing to add, and
-    // SwiftPM would ask it for each of them in every package that depends on this one.
+    // SwiftPM would ask it for each of them in every package that depends on this one. Names of targets are unique in
+    // a whole package graph, and `CSQLite` is taken by a widely used package.
     .systemLibrary(name: "CofferCSQLite", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CofferCZlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CofferCOpenSSL", providers: [.apt(["libssl-dev"])]),

@@ -27,6 +27,9 @@
   /// `Content-Length`, `Transfer-Encoding` and `Connection`. A response whose header fields contain line breaks or
   /// other control characters is replaced by status 500.
   ///
+  /// Put no proxy in front of it that forwards header fields without a name: libmicrohttpd takes one for the end of the
+  /// head, and so another end of the request than the proxy.
+  ///
   /// A client that half-closes its connection after the request counts as gone, although it receives what the handler
   /// returns nevertheless.
   ///

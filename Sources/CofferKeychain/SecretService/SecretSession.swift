@@ -5,7 +5,8 @@ import CofferLocks
   import CofferCGio
   import Foundation
 
-  /// libsecret, loaded when it is first needed and never unloaded.
+  /// libsecret, loaded when it is first needed and never unloaded. It only does the cryptography of a session: its own
+  /// calls unlock without a request, return "not found" for "locked", and share a connection that ends the process.
   private enum SecretLibrary {
     // C fills the table once, and nothing changes it or frees it afterwards.
     private nonisolated(unsafe) static let loaded = Gio.load(

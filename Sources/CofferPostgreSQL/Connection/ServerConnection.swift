@@ -38,7 +38,7 @@ final class ServerConnection: Sendable {
   /// Sends calls together, ended by one Sync, and returns their outcomes.
   ///
   /// Without `BEGIN` among them, they are one implicit transaction. After one that fails the others are skipped. The
-  /// cancellation of the task has no effect.
+  /// cancellation of the task has no effect: that of a commit which waits for standbys would end it with success.
   /// - Parameter within: the time for the answer. When it has passed, the connection is abandoned.
   /// - Throws: `ConnectionLoss` when the connection is lost.
   func run(_ calls: [ServerCall], within: Duration) async throws(ConnectionLoss) -> ExchangeResult {

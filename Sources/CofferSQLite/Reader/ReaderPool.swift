@@ -9,6 +9,8 @@ import Dispatch
 /// - ``withReader(_:)`` lends one while an asynchronous closure runs. Beyond the limit callers suspend in a first-in,
 ///   first-out queue; a cancelled task leaves the queue with `CancellationError`.
 ///
+/// A reader that is not lent holds no transaction, so that none keeps the log from restarting.
+///
 /// A borrower may borrow another reader, of this pool or of another store's. Nested loans wait in a separate queue for
 /// each depth, and so never for a loan of their own depth or above. At the deepest depth with waiters, no borrower is
 /// waiting for a reader; so some loan always ends, and every queue advances. This covers the closure's task and

@@ -98,6 +98,7 @@ final class SQLiteStore: Sendable {
     self.feed = feed
     quarantine.connect(writer)
     writer.maySalvage.withLock { $0 = { [weak self] error in self?.maySalvage(error) ?? false } }
+    // Not the directory, a watch of which would wake up for every write to the log.
     let watch = FileWatcher.shared.watch(file.wakePath) { [weak self] event in self?.handle(event) }
     let changedAt = file.changedAt
     state.withLock { ($0.watch, $0.changedAt) = (watch, changedAt) }

@@ -2,7 +2,7 @@ import Foundation
 
 /// Compares the stored catalogue of a store with a new read. A pure function: it uses neither a clock nor the database.
 ///
-/// The rules, with their reasons, are in ARCHITECTURE.md ("What counts as news").
+/// The rules, with their reasons, are in Watchify/ARCHITECTURE.md ("What counts as news").
 struct ChangeDetection {
   let rules: DetectionRules
   /// The estimated exchange rate; `nil` for a shop that does not convert its prices.

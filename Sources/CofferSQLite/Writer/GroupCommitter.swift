@@ -108,9 +108,11 @@ package final class GroupCommitter {
       // The transaction as a whole failed (no space left, for example): find the batch that causes it.
       var results: [Result<StoreRevision, any Error>] = []
       for batch in group {
-        // After a failed sync nothing more is written.
+        // After a failed sync nothing more is written. If the lock is missing, the rest waits for it in its order.
         if let failure = results.last?.lostSync {
           results.append(.failure(failure))
+        } else if let last = results.last, last.isBusy {
+          results.append(last)
         } else {
           results.append(commit(batch, durability: durability))
         }

@@ -10,14 +10,14 @@ extension Writer {
   }
 
   /// Fails the requests past their deadline; the others wait for the lock again.
-  func answerBusy(_ group: [WriteRequest], _ results: [Result<StoreRevision, any Error>]) {
+  func answerBusy(_ busy: [(WriteRequest, Result<StoreRevision, any Error>)]) {
     let limit = deadline(milliseconds: 10)
-    let rest = group.filter { $0.deadline > limit }
+    let rest = busy.map(\.0).filter { $0.deadline > limit }
     let refusal = queue.withLock { queue in
       if queue.refusal == nil { queue.requests.insert(contentsOf: rest, at: 0) }
       return queue.refusal
     }
-    for (request, result) in zip(group, results) {
+    for (request, result) in busy {
       if request.deadline <= limit, let error = result.error { request.refuse(error) }
       if request.deadline > limit, let refusal { request.refuse(refusal) }
     }
@@ -57,6 +57,11 @@ extension Writer {
     for request in requests { request.refuse(refusal) }
     listener.fail(refusal)
   }
+}
+
+extension Array {
+  /// Returns the elements that are not marked.
+  func omitting(_ marks: [Bool]) -> [Element] { zip(self, marks).filter { !$0.1 }.map(\.0) }
 }
 
 extension Result {

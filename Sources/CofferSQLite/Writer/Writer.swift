@@ -288,7 +288,8 @@ final class Writer: Sendable {
     }
   }
 
-  private func commit(_ group: [WriteRequest], _ committer: GroupCommitter) {
+  private func commit(_ all: [WriteRequest], _ committer: GroupCommitter) {
+    var group = all
     var batches: [PreparedBatch] = []
     var durability = StoreDurability.relaxed
     batches.reserveCapacity(group.count)
@@ -301,7 +302,14 @@ final class Writer: Sendable {
     noteDurable(committer)
     if results.contains(where: { $0.error != nil }) {
       results = salvaging(results, batches, durability)
-      if results.first?.isBusy == true { return answerBusy(group, results) }
+      let isBusy = results.map(\.isBusy)
+      if isBusy.contains(true) {
+        // Batches that were tried one by one can be committed before one that did not get the lock.
+        answerBusy(zip(group, results).filter { $0.1.isBusy })
+        (group, batches) = (group.omitting(isBusy), batches.omitting(isBusy))
+        results = results.omitting(isBusy)
+        guard !group.isEmpty else { return }
+      }
       // The store is closed before its callers are resumed, so that their next request is rejected.
       closeIfNeeded(results.compactMap(\.error), committer)
     }

@@ -1,6 +1,7 @@
 import CofferCore
 import CofferLocks
 import CofferTestSupport
+import CofferTestTraits
 import Foundation
 import Testing
 

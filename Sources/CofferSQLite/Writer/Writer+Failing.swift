@@ -9,8 +9,15 @@ extension Writer {
     DispatchTime.now().uptimeNanoseconds &+ UInt64(clamping: milliseconds) &* 1_000_000
   }
 
-  /// Fails the requests past their deadline; the others wait for the lock again.
-  func answerBusy(_ busy: [(WriteRequest, Result<StoreRevision, any Error>)]) {
+  /// Takes the requests that did not get the lock out of a group, of which others may be committed if they were tried
+  /// one by one. Fails those past their deadline; the rest waits for the lock again.
+  func answerBusy(
+    _ group: inout [WriteRequest], _ batches: inout [PreparedBatch], _ results: inout [Result<StoreRevision, any Error>]
+  ) {
+    let isBusy = results.map(\.isBusy)
+    guard isBusy.contains(true) else { return }
+    let busy = zip(group, results).filter { $0.1.isBusy }
+    (group, batches, results) = (group.omitting(isBusy), batches.omitting(isBusy), results.omitting(isBusy))
     let limit = deadline(milliseconds: 10)
     let rest = busy.map(\.0).filter { $0.deadline > limit }
     let refusal = queue.withLock { queue in

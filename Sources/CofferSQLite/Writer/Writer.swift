@@ -302,14 +302,8 @@ final class Writer: Sendable {
     noteDurable(committer)
     if results.contains(where: { $0.error != nil }) {
       results = salvaging(results, batches, durability)
-      let isBusy = results.map(\.isBusy)
-      if isBusy.contains(true) {
-        // Batches that were tried one by one can be committed before one that did not get the lock.
-        answerBusy(zip(group, results).filter { $0.1.isBusy })
-        (group, batches) = (group.omitting(isBusy), batches.omitting(isBusy))
-        results = results.omitting(isBusy)
-        guard !group.isEmpty else { return }
-      }
+      answerBusy(&group, &batches, &results)
+      guard !group.isEmpty else { return }
       // The store is closed before its callers are resumed, so that their next request is rejected.
       closeIfNeeded(results.compactMap(\.error), committer)
     }

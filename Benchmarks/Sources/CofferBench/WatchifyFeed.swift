@@ -73,7 +73,9 @@ private struct WirePage: Decodable {
         variants: product.variants.map {
           ShopifyVariant(
             id: $0.id, title: $0.title, sku: $0.sku, price: Price($0.price) ?? .zero,
-            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }, available: $0.available, position: $0.position)
+            // A crossed-out price of zero is none.
+            compareAtPrice: $0.compareAtPrice.flatMap { Price($0) }.flatMap { $0 == .zero ? nil : $0 },
+            available: $0.available, position: $0.position)
         })
     }
   }

@@ -154,7 +154,7 @@ struct Counts {
   /// What a commit takes depends on where its rows fall on pages and what other threads do meanwhile, and with a server
   /// what is sent together is a matter of time.
   private static func tolerance(_ operation: String) -> Double {
-    if operation.hasPrefix("PostgreSQL") { return 0.25 }
+    if operation.hasPrefix("PostgreSQL") { return 0.5 }
     let commits = ["save", "batch", "sealed", "preference", "file", "open", "coffer get"]
     let isInMemory = ["memory engine", "router"].contains(where: operation.hasPrefix)
     return !isInMemory && commits.contains(where: operation.contains) ? 0.1 : 0.03

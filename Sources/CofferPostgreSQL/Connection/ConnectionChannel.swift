@@ -52,6 +52,9 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
       lose(.closedByPeer, Self.notWatched)
       return nil
     }
+    #if COFFER_TSAN
+      synchronize()
+    #endif
   }
 
   /// Runs `body` with the lock, then the reports that it has left.

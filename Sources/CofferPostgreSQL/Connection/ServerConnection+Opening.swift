@@ -72,7 +72,11 @@ struct HostOpening {
       }
       if !isHandedOver { continuation.resume(returning: .failure(.exhausted)) }
     }
-    return try result.get()
+    let channel = try result.get()
+    #if COFFER_TSAN
+      channel.synchronize()
+    #endif
+    return channel
   }
 
   /// Sets the session up and finds out what the server is, in one round trip.
@@ -110,17 +114,18 @@ struct HostOpening {
     _ calls: [ServerCall], on channel: ConnectionChannel, within: Duration
   ) async -> [Result<ExchangeResult, ConnectionLoss>] {
     let results = Locked<[Result<ExchangeResult, ConnectionLoss>]>([])
-    return await withCheckedContinuation { continuation in
+    await withCheckedContinuation { continuation in
       for call in calls {
         channel.submit([call], within: within) { result in
-          let all = results.withLock { results -> [Result<ExchangeResult, ConnectionLoss>]? in
+          let isLast = results.withLock { results in
             results.append(result)
-            return results.count == calls.count ? results : nil
+            return results.count == calls.count
           }
-          if let all { continuation.resume(returning: all) }
+          if isLast { continuation.resume() }
         }
       }
     }
+    return results.withLock { $0 }
   }
 
   private func rows(_ result: Result<ExchangeResult, ConnectionLoss>) throws(ConnectFailure) -> ServerRows {

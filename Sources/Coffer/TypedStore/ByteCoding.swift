@@ -97,7 +97,10 @@ package final class ByteCoding: Sendable {
   ) throws -> T {
     if let error = StorageError.otherForm(encoded.attributes, at: location, key: key) { throw error }
     do {
-      if isNative, !encoded.attributes.isEmpty, let value = encoded.preference(type) { return value }
+      if !encoded.attributes.isEmpty {
+        if let value = try encoded.jsonString(type) { return value }
+        if isNative, let value = encoded.preference(type) { return value }
+      }
       return try decode(encoded.data)
     } catch let error as DataMigrationError {
       throw error.locating(at: location, key: key)

@@ -84,10 +84,8 @@ extension StorageError {
   ) -> StorageError? {
     guard !attributes.isEmpty else { return nil }
     guard !attributes.isSealed else { return .isSealed(key, location: location()) }
-    // A JSON string (code 9), or a JSON object with a transaction id (code 12).
-    guard attributes[ValueAttribute<UInt8>(code: 9)] == 1 || attributes[ValueAttribute<UInt8>(code: 12)] != nil else {
-      return nil
-    }
+    // A JSON object with a transaction id.
+    guard attributes[ValueAttribute<UInt8>(code: 12)] != nil else { return nil }
     return StorageError(
       .foreignFormat, "An earlier version of Coffer has stored the value in the JSON of another program.",
       advice: "Read its bytes with entry(_:) of the engine or 'coffer get', and write the key again. It is unchanged.",

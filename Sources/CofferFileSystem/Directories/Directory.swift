@@ -339,8 +339,12 @@ package final class Directory: Sendable {
     while !rest.isEmpty {
       var files: [(name: String, descriptor: Int32)] = []
       defer { for file in files { close(file.descriptor) } }
+      var taken = 0
       for name in rest.prefix(Self.filesAtOnce) {
         let file = openat(descriptor, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        // Where descriptors are few, those that are open are synced first.
+        if file < 0, errno == EMFILE || errno == ENFILE, !files.isEmpty { break }
+        taken += 1
         guard file >= 0 || (names == nil && errno == ENOENT) else { throw failure("open", name) }
         if file < 0 { continue }
         files.append((name, file))
@@ -350,12 +354,12 @@ package final class Directory: Sendable {
         let code = flush(file)
         guard code == 0 else { throw failure("fsync", name, code) }
       }
-      rest = rest.dropFirst(Self.filesAtOnce)
+      rest = rest.dropFirst(taken)
     }
   }
 
   /// The number of files that ``syncFiles(_:)`` has open at once.
-  private static let filesAtOnce = 256
+  private static let filesAtOnce = 64
 
   private var isRemoved: Bool {
     var status = stat()

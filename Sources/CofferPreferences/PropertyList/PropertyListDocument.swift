@@ -102,7 +102,7 @@ package struct PropertyListFormat: DocumentFormat {
       entries.append(PreferenceEntry(isTaken ? PreferenceName.escaped(key) : name, value))
     }
     entries.sort { $0.name < $1.name }
-    return document.isBinary || !entries.allSatisfy(\.fitsIntoXML)
+    return document.isBinary || !PreferenceValue.dictionary(entries).fitsIntoXML
       ? BinaryPropertyListWriter.data(entries) : XMLPropertyListWriter.data(entries)
   }
 

@@ -51,20 +51,26 @@ struct SlotJournal {
   private static let unsynced = Data([1])
 
   /// Records a batch whose values are staged, and deletes the intents that are done up to a revision.
+  /// - Parameter sync: syncs the staged value of a batch that is alone. Called if an earlier commit of its key is not
+  ///   published: were the value lost, that one would be, too.
   /// - Throws: `keyUnavailable` for a plain value that would replace an envelope in a store without a key ring.
   static func record(
     _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: StoreRevision,
-    of location: String, in transaction: SQLiteTransaction
+    of location: String, in transaction: SQLiteTransaction, sync: (SlotID) throws -> Void = { _ in }
   ) throws {
     if done > .zero {
       try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
     }
     let revision = transaction.revision.integer
-    let mark = operations.syncStagedNames ? Data() : unsynced
+    var mark = operations.syncStagedNames ? Data() : unsynced
     for (operation, record) in zip(operations, staged) {
       switch operation {
       case .put(let key, let value, let attributes):
         guard let record else { continue }
+        if !mark.isEmpty, try isIntended(key, in: transaction) {
+          try sync(record.id)
+          mark = Data()
+        }
         let previous = try transaction.query(SQL.intend, [revision, key.blob, .blob(record.id.bytes + mark)]) { row in
           row.blob(0).withUnsafeBytes { SlotRecord($0) }
         }
@@ -88,6 +94,10 @@ struct SlotJournal {
       case .require, .requireRecord: break
       }
     }
+  }
+
+  private static func isIntended(_ key: StoreKey, in transaction: SQLiteTransaction) throws -> Bool {
+    try !transaction.query("SELECT 1 FROM coffer_intents WHERE key = ?1", [key.blob], { _ in }).isEmpty
   }
 
   private static func hasRing(_ transaction: SQLiteTransaction) throws -> Bool {

@@ -113,20 +113,23 @@ extension SlotHandle {
     _ staged: SlotID, _ key: StoreKey, mayBeLost: Bool, _ committer: GroupCommitter
   ) throws -> PublishResult {
     do {
-      if try isWhole(staged, key, committer) {
-        let stamp = try slots.move(.staged(staged), to: .value(key))
-        if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
-        return .moved
+      guard try isWhole(staged, key, committer) else {
+        if mayBeLost {
+          try slots.delete(.staged(staged))
+        } else {
+          _ = try slots.move(.staged(staged), to: .quarantined(staged))
+        }
+        return .isLost
       }
-      if mayBeLost {
+      let stamp: SlotStamp?
+      do { stamp = try slots.move(.staged(staged), to: .value(key)) } catch let error as StorageError
+        where error.code == .damaged && mayBeLost
+      {
         try slots.delete(.staged(staged))
-      } else {
-        _ = try slots.move(.staged(staged), to: .quarantined(staged))
+        return .isLost
       }
-      return .isLost
-    } catch let error as StorageError where error.code == .damaged && mayBeLost {
-      try slots.delete(.staged(staged))
-      return .isLost
+      if let stamp { try SlotJournal.note(stamp, of: staged, key, committer) }
+      return .moved
     } catch let error as StorageError where error.code == .notFound {
       // It was published before; or it was lost to a power loss before its name was synced, and then the commit was
       // never acknowledged.

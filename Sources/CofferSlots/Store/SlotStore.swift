@@ -217,7 +217,10 @@ final class SlotStore: SlotCore {
         staged.withLock { $0 = records }
       },
       apply: { transaction in
-        try SlotJournal.record(operations, staged.withLock { $0 }, done: handle.done, of: handle.name, in: transaction)
+        let records = staged.withLock { $0 }
+        try SlotJournal.record(operations, records, done: handle.done, of: handle.name, in: transaction) {
+          try handle.slots.syncStaged([$0], isAlone: false)
+        }
         handle.reached(.recorded)
       },
       finish: { committer, resume in

@@ -26,6 +26,15 @@ import Testing
     }
   }
 
+  /// A dictionary of one entry of this name is none to XML, also the outermost one.
+  @Test("A suite whose only value has a reserved name can be read again")
+  func reservedName() throws {
+    var document = PropertyListDocument()
+    document.values["CF$UID"] = .integer(5)
+    let again = try format.decode(format.encode(document))
+    #expect(again.values == document.values)
+  }
+
   /// The bytes that `TypedStore` decodes convert back to the same value, or the conversion fails.
   @Test func bytesMakeTheSameValue() throws {
     var random = SeededGenerator(seed: 7)

@@ -201,7 +201,12 @@ import Testing
     let store = TypedStore(engine: try await StoreLocation("file:\(origin)").open())
     for (key, value) in contents {
       #expect(try await store.engine.entry(StoreKey(key))?.value == Data(value.utf8))
-      if key == "object" || key == "text" {
+      if key == "text" {
+        // What was taken over as a JSON string is still read as text; another type is decoded from its bytes.
+        #expect(try await store.load(String.self, for: "text") == "John")
+        try await store.save(value, for: "text")
+      }
+      if key == "object" {
         let error = await #expect(throws: StorageError.self) { try await store.load(String.self, for: StoreKey(key)) }
         #expect(error?.code == .foreignFormat)
         try await store.save(value, for: StoreKey(key))

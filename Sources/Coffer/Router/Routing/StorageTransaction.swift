@@ -101,6 +101,7 @@ extension StorageRouter {
     in domain: StorageDomain, durability: StoreDurability = .full, id: TransactionID? = nil,
     within limit: Duration? = .seconds(30), _ body: @escaping @Sendable (StorageTransaction) async throws -> R
   ) async throws -> R {
+    var isRepeated = false
     while true {
       let store = try await openStores.store(of: domain)
       do {
@@ -108,8 +109,9 @@ extension StorageRouter {
           try await body(StorageTransaction(attempt, store, self))
         }
       } catch let error as StorageError where error.code == .notAtomic {
-        // A key of the transaction may have put the encryption before the store.
-        guard try await openStores.store(of: domain) !== store else { throw error }
+        // A key of the transaction may have put the encryption before the store, or is known with the store before that.
+        guard try await openStores.store(of: domain) !== store || !isRepeated else { throw error }
+        isRepeated = true
         registry.forgetStores()
       }
     }

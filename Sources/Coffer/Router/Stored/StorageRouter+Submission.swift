@@ -12,7 +12,7 @@ extension StorageRouter {
   nonisolated func submit<K: StorageKey>(_ value: K.Value, for key: K) -> Submission? {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)),
       resolved.record.schema == nil, !resolved.record.descriptor.isEncrypted, resolved.store.pending == nil,
-      let engine = resolved.store.engine as? any SynchronousEngine,
+      let engine = resolved.store.engine as? any SynchronousEngine, (try? engine.requireSynchronousUse()) != nil,
       let encoded = try? DeclaredValue(self, key, resolved).encode(value)
     else { return nil }
     let (stream, outcome) = AsyncThrowingStream.makeStream(of: Never.self)

@@ -109,7 +109,7 @@ extension StorageRouter {
           try await body(StorageTransaction(attempt, store, self))
         }
       } catch let error as StorageError where error.code == .notAtomic {
-        // A key of the transaction may have put the encryption before the store, or is known with the store before that.
+        // A key of the transaction may have put the encryption before the store, or be known with the store before it.
         guard try await openStores.store(of: domain) !== store || !isRepeated else { throw error }
         isRepeated = true
         registry.forgetStores()

@@ -125,9 +125,18 @@ struct LostCommitTests {
       try await eventually {
         try await connection.rows("SELECT current_setting('synchronous_standby_names')").text(0, 0) == "nobody"
       })
-    let failure = await #expect(throws: ExchangeFailure.self) {
-      try await AttemptResolution.fence(UUID(), attempt: 1, on: connection, within: .milliseconds(500))
+    // Commits wait only once the server's checkpointer knows the setting too, a moment later.
+    var failure: ExchangeFailure?
+    let isAwaited = try await eventually {
+      do {
+        _ = try await AttemptResolution.fence(UUID(), attempt: 1, on: connection, within: .milliseconds(500))
+        return false
+      } catch let error as ExchangeFailure {
+        failure = error
+        return true
+      }
     }
+    #expect(isAwaited)
     guard case .lost(let loss) = failure, loss.cause == .deadline else {
       throw TestFailure("\(String(describing: failure))")
     }

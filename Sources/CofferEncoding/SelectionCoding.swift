@@ -11,18 +11,12 @@ extension StoreSelection {
 
   package func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(keys.reduce(8) { $0 + $1.size + 2 })
+    bytes.reserveCapacity(keys.reduce(16) { $0 + $1.size + 2 })
     bytes.append(Self.version)
     bytes.append((isEverything ? Self.everythingFlag : 0) | (records.isEmpty ? 0 : Self.recordsFlag))
-    for names in records.isEmpty ? [keys, prefixes] : [keys, prefixes, records.map(\.key)] {
-      bytes.append(number: UInt64(names.count))
-      for name in names {
-        name.withBytes { content in
-          bytes.append(number: UInt64(content.count))
-          bytes.append(contentsOf: content)
-        }
-      }
-    }
+    bytes.append(keys)
+    bytes.append(prefixes)
+    if !records.isEmpty { bytes.append(records.map(\.key)) }
     return bytes
   }
 
@@ -45,6 +39,16 @@ extension StoreSelection {
 }
 
 extension [UInt8] {
+  fileprivate mutating func append(_ names: [StoreKey]) {
+    append(number: UInt64(names.count))
+    for name in names {
+      name.withBytes { content in
+        append(number: UInt64(content.count))
+        append(contentsOf: content)
+      }
+    }
+  }
+
   fileprivate mutating func append(number: UInt64) {
     var rest = number
     while rest >= 0x80 {

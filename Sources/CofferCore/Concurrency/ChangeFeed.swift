@@ -65,14 +65,15 @@ package final class ChangeFeed: Sendable {
 
   /// Announces commits of this process. A gap before them stands for commits of other processes.
   package func publish(_ commits: [StoreCommit]) {
-    guard let last = commits.last else { return }
+    guard let newest = commits.last?.revision else { return }
     let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-      guard last.revision > state.latest else { return [] }
-      for commit in commits where commit.revision > state.latest {
-        if commit.revision != state.latest.next { state.forgetRecent() }
-        state.recent.append(commit)
-        state.weight += commit.weight
-        state.latest = commit.revision
+      guard newest > state.latest else { return [] }
+      for index in commits.indices where commits[index].revision > state.latest {
+        let revision = commits[index].revision
+        if revision != state.latest.next { state.forgetRecent() }
+        state.recent.append(commits[index])
+        state.weight += commits[index].weight
+        state.latest = revision
       }
       state.trim(to: capacity)
       return state.takeWaiters()

@@ -123,14 +123,14 @@ public struct WriteBatch: Sendable {
   /// Checks the batch against the capabilities of an engine.
   /// - Throws: ``StorageError``: `valueTooLarge` with the key if a value or its attributes exceed their limit;
   ///   `unsupported` for attributes and system records that are not declared.
-  package func check(_ capabilities: StoreCapabilities, location: String) throws {
+  package func check(_ capabilities: StoreCapabilities, location: @autoclosure () -> String) throws {
     let limit = capabilities.maximumValueSize
     if largestValue > limit || traits.contains(.attributes) {
-      try checkValues(capabilities, location, limit)
+      try checkValues(capabilities, location(), limit)
     }
     guard traits.contains(.records), !capabilities.contains(.systemRecords) else { return }
     throw StorageError.unsupported(
-      "system records", advice: "Keep them in one of the built-in engines. Nothing was written.", location: location)
+      "system records", advice: "Keep them in one of the built-in engines. Nothing was written.", location: location())
   }
 
   private func checkValues(_ capabilities: StoreCapabilities, _ location: String, _ limit: Int) throws {

@@ -62,26 +62,32 @@ package enum Envelope {
   package static func open(
     _ envelope: Data, context: EnvelopeContext, key: (KeyID) throws -> DataKey
   ) throws -> Data {
-    let header = try EnvelopeHeader(of: envelope)
+    let (value, isPadded) = try envelope.withUnsafeBytes { try open($0, context: context, key: key) }
+    guard isPadded else { return value }
+    // Authentic padding is wrong only if the writer was.
+    guard let unpadded = EnvelopePadding.count(in: value) else { throw AuthenticationFailure() }
+    return value.prefix(unpadded)
+  }
+
+  private static func open(
+    _ envelope: UnsafeRawBufferPointer, context: borrowing EnvelopeContext, key: (KeyID) throws -> DataKey
+  ) throws -> (value: Data, isPadded: Bool) {
+    let header = try EnvelopeHeader(envelope)
     let dataKey = try key(header.keyID)
     // The id commits to the key. A ring that returns another key is wrong, whatever that key would decrypt.
     guard dataKey.id == header.keyID, envelope.count <= 2 * AEAD.limit else {
       throw AuthenticationFailure()
     }
+    let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, dataKey, context)
+    defer { opening.wipe() }
     let count = envelope.count - overhead
     let value = try Data(writing: count, isSecret: count <= largestWiped) { plaintext in
-      let isAuthentic = try envelope.withUnsafeBytes { envelope in
-        let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, dataKey, context)
-        defer { opening.wipe() }
-        let ciphertext = envelope.part(EnvelopeHeader.count, plaintext.count)
-        let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)
-        return try Cryptography.open(ciphertext, tag: tag, opening.input, into: plaintext)
+      let ciphertext = envelope.part(EnvelopeHeader.count, count)
+      let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)
+      guard try Cryptography.open(ciphertext, tag: tag, opening.input, into: plaintext) else {
+        throw AuthenticationFailure()
       }
-      guard isAuthentic else { throw AuthenticationFailure() }
     }
-    guard header.isPadded else { return value }
-    // Authentic padding is wrong only if the writer was.
-    guard let unpadded = EnvelopePadding.count(in: value) else { throw AuthenticationFailure() }
-    return value.prefix(unpadded)
+    return (value, header.isPadded)
   }
 }

@@ -32,12 +32,13 @@ struct BackupCheck {
         .notAStore, "The file is not a backup of a store: it is empty, or a database of another application.",
         advice: "Give a file made by 'coffer backup'. Nothing was changed.", location: location)
     }
-    guard try !connection.isJournalOnly() else {
+    let meta = try StoreMeta(connection)
+    guard !meta.isJournalOnly else {
       throw StorageError(
         .notAStore, "The file is the journal of a store whose values are kept elsewhere, not a backup.",
         advice: "Give a file made by 'coffer backup'. Nothing was changed.", location: location)
     }
-    let format = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
+    let format = meta["format"] ?? 0
     guard format <= Schema.format else {
       throw StorageError(
         .newerFormat,
@@ -99,7 +100,7 @@ struct BackupCheck {
       throw damaged(
         "the number of its values, \(live.count), does not match its journal, which counts \(last?.count ?? 0)")
     }
-    content.epoch = try History.firstEpoch(connection)
+    content.epoch = try StoreMeta(connection).epoch
   }
 
   private var location: String { connection.file.description }

@@ -26,11 +26,6 @@ extension History {
     return history.revision
   }
 
-  /// Returns the random number of the last restoration, or `nil` if there was none.
-  static func restoration(_ connection: Connection) throws -> Int64? {
-    try connection.number("SELECT value FROM coffer_meta WHERE name = 'restored'")
-  }
-
   /// Returns the error of a handle whose store was replaced by a backup.
   static func wasRestored(_ file: StoreFile) -> StorageError {
     StorageError(

@@ -51,7 +51,7 @@ extension Connection {
   fileprivate func requireStore() throws {
     guard try number("SELECT count(*) FROM sqlite_schema") ?? 0 > 0 else { return }
     let isStore = try number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil
-    let isJournal = try isStore && isJournalOnly()
+    let isJournal = try isStore && StoreMeta(self).isJournalOnly
     guard isStore, !isJournal else {
       throw StorageError(
         .notAStore,

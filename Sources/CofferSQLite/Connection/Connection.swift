@@ -45,6 +45,7 @@ final class Connection {
   static func toFile(at file: StoreFile) throws -> Connection {
     for _ in 0..<8 {
       let connection = try Connection(file)
+      connection.allowsUnsealedPages = connection.mayHaveUnsealedPages
       // Waits for a process that is replacing the file. Errors in the file are reported by the first real read.
       _ = try? connection.number("SELECT count(*) FROM sqlite_schema")
       if coffer_sqlite_has_moved(connection.handle) == 0 { return connection }

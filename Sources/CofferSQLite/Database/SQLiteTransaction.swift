@@ -120,3 +120,13 @@ public struct SQLiteReadTransaction {
     try statements.query(sql, arguments, row)
   }
 }
+
+extension GroupCommitter {
+  /// The error of a closure whose statements, or whose error, made SQLite end the transaction.
+  var endedTransaction: StorageError {
+    StorageError(
+      .statementFailed, "The transaction ended before its closure returned.",
+      advice: "Nothing of it was stored. Rethrow statement errors from the closure, and do not commit inside it.",
+      location: connection.file.description)
+  }
+}

@@ -17,14 +17,11 @@ struct History {
 
   /// Reads the history from the database, in the current transaction if there is one.
   init(_ connection: Connection) throws {
-    store = try connection.word("SELECT value FROM coffer_meta WHERE name = 'store'").map(Self.fold) ?? 0
-    epoch = try Self.firstEpoch(connection)
+    let meta = try StoreMeta(connection)
+    store = meta.store.map(Self.fold) ?? 0
+    epoch = meta.epoch
     revision = StoreRevision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
-    loss = try LossReport.read(connection)
-  }
-
-  static func firstEpoch(_ connection: Connection) throws -> UInt64 {
-    UInt64(bitPattern: try connection.number("SELECT value FROM coffer_meta WHERE name = 'epoch'") ?? 0)
+    loss = LossReport(meta)
   }
 
   /// Returns the 64-bit FNV-1a hash of a store's name.
@@ -143,10 +140,5 @@ extension Connection {
       }
     }
     return false
-  }
-
-  fileprivate func word(_ sql: String) throws -> String? {
-    let statement = try prepare(sql)
-    return try statement.step() ? statement.text(0) : nil
   }
 }

@@ -44,10 +44,10 @@ public struct LossReport: Hashable, Sendable {
 
   private static let names = ["loss_after", "loss_up_to", "loss_durable", "loss_found_at"]
 
-  static func read(_ connection: Connection) throws -> LossReport? {
-    let numbers = try names.compactMap { try connection.number("SELECT value FROM coffer_meta WHERE name = '\($0)'") }
-    guard numbers.count == names.count else { return nil }
-    return LossReport(
+  init?(_ meta: StoreMeta) {
+    let numbers = Self.names.compactMap { meta[$0] }
+    guard numbers.count == Self.names.count else { return nil }
+    self.init(
       after: StoreRevision(UInt64(bitPattern: numbers[0])), upTo: StoreRevision(UInt64(bitPattern: numbers[1])),
       durableUpTo: StoreRevision(UInt64(bitPattern: numbers[2])), foundAt: Date(unixMilliseconds: numbers[3]))
   }

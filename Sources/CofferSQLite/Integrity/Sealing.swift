@@ -5,8 +5,10 @@ import Foundation
 extension StoreFile {
   /// Whether pages without a checksum must be accepted when the store is opened: another program, which does not write
   /// checksums, may have copied the log into the database after a crash, or rewritten the whole database.
-  var mayHaveUnsealedPages: Bool {
-    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == changeCount {
+  var mayHaveUnsealedPages: Bool { mayHaveUnsealedPages(since: changeCount) }
+
+  fileprivate func mayHaveUnsealedPages(since changeCount: @autoclosure () -> UInt32?) -> Bool {
+    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == changeCount() {
       return false
     }
     var status = stat()
@@ -15,13 +17,7 @@ extension StoreFile {
 
   /// The file change counter in the database header, which SQLite increments in every program; `nil` if it cannot be
   /// read. It is read through SQLite, since closing another descriptor would release the file locks of this process.
-  var changeCount: UInt32? {
-    guard let connection = try? Connection(self), let file = coffer_sqlite_main_file(connection.handle) else {
-      return nil
-    }
-    var count: UInt32 = 0
-    return file.readRaw(&count, 4, 24) ? UInt32(bigEndian: count) : nil
-  }
+  var changeCount: UInt32? { (try? Connection(self))?.changeCount }
 }
 
 /// The result of adding checksums to pages.
@@ -35,6 +31,15 @@ enum Sealing {
 }
 
 extension Connection {
+  /// The same of an open database, before a page of it is read.
+  var mayHaveUnsealedPages: Bool { file.mayHaveUnsealedPages(since: changeCount) }
+
+  fileprivate var changeCount: UInt32? {
+    var count: UInt32 = 0
+    guard let file = coffer_sqlite_main_file(handle), file.readRaw(&count, 4, 24) else { return nil }
+    return UInt32(bigEndian: count)
+  }
+
   /// Adds a checksum to each page of the database that has none. Reads the whole file.
   ///
   /// A damaged page whose end is zeroed looks the same, so the rows are proven first.

@@ -58,12 +58,28 @@ struct JournalRow {
 
   /// The checksum of all columns, with the size of each variable-length column before its bytes.
   var checksum: UInt32 {
-    var sum = crc(0, revision.rawValue.littleEndian)
-    sum = crc(sum, epoch.littleEndian)
-    for bytes in [transaction, origin, changed] { sum = crc(crc(sum, UInt32(bytes.count).littleEndian), bytes) }
-    sum = crc(sum, committedAt.littleEndian)
-    sum = crc(sum, live.count.littleEndian)
-    return crc(sum, live.digest.littleEndian)
+    let size = 52 + transaction.count + origin.count + changed.count
+    return withUnsafeTemporaryAllocation(byteCount: size, alignment: 1) { buffer in
+      var position = 0
+      func append(_ number: some FixedWidthInteger) {
+        buffer.storeBytes(of: number.littleEndian, toByteOffset: position, as: type(of: number))
+        position += MemoryLayout.size(ofValue: number)
+      }
+      func append(_ bytes: UnsafeRawBufferPointer) {
+        append(UInt32(bytes.count))
+        UnsafeMutableRawBufferPointer(rebasing: buffer[position...]).copyMemory(from: bytes)
+        position += bytes.count
+      }
+      append(revision.rawValue)
+      append(epoch)
+      append(transaction)
+      append(origin)
+      append(changed)
+      append(committedAt)
+      append(live.count)
+      append(live.digest)
+      return crc(0, UnsafeRawBufferPointer(buffer))
+    }
   }
 }
 

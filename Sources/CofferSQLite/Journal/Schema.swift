@@ -10,8 +10,8 @@ enum Schema {
   private static let applicationID = 0x4346_4652
 
   /// Prepares the tables of a store that this build supports: creates them in an empty database, upgrades older ones.
-  /// - Returns: Whether the database was empty.
-  static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws -> Bool {
+  /// - Returns: The facts about the store; `nil` if the database was empty.
+  static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws -> StoreMeta? {
     let wasEmpty = try isEmpty(connection)
     if wasEmpty {
       try requireNeverUsed(connection)
@@ -20,35 +20,37 @@ enum Schema {
       try connection.requireWriteAheadLog()
       try create(connection, clock: clock)
     }
-    let found = try checkFormat(connection)
+    var (meta, found) = try checkFormat(connection)
     // Another tool may have disabled it (VACUUM INTO, a backup): readers and writers would block each other.
     try connection.requireWriteAheadLog()
-    if found < format { try FormatUpgrade.run(connection) }
-    try requireSeals(connection)
-    return wasEmpty
+    if found < format {
+      try FormatUpgrade.run(connection)
+      meta = try StoreMeta(connection)
+    }
+    try requireSeals(connection, meta)
+    return wasEmpty ? nil : meta
   }
 
-  /// Returns the format of a store.
+  /// Returns the facts about a store, and its format.
   /// - Throws: `foreignFormat`, or `newerFormat` if this build does not support it.
-  static func checkFormat(_ connection: Connection) throws -> Int64 {
+  static func checkFormat(_ connection: Connection) throws -> (StoreMeta, format: Int64) {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
       throw try ForeignDatabase(connection: connection, applicationID: applicationID).error()
     }
-    let found = try connection.number("SELECT value FROM coffer_meta WHERE name = 'format'") ?? 0
+    let meta = try StoreMeta(connection)
+    let found = meta["format"] ?? 0
     guard found <= format else {
       throw StorageError(
         .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",
         advice: "Update the application that opens it. Nothing was changed.", location: connection.file.description)
     }
-    return found
+    return (meta, found)
   }
 
   /// Verifies that page checksums are still enabled in a database that was created with them.
   /// - Throws: `damaged` if they are not.
-  static func requireSeals(_ connection: Connection) throws {
-    guard try connection.number("SELECT 1 FROM coffer_meta WHERE name = 'sealed'") != nil, !connection.isSealed else {
-      return
-    }
+  static func requireSeals(_ connection: Connection, _ meta: StoreMeta) throws {
+    guard meta.isSealed, !connection.isSealed else { return }
     throw StorageError(
       .damaged, "The header of the database file is damaged: it no longer indicates page checksums.",
       advice: "Keep a copy of the file and its -wal file, then restore a backup.",
@@ -57,8 +59,8 @@ enum Schema {
 
   /// Verifies that a store of values is not opened as the journal of an engine that keeps its values elsewhere, or the
   /// reverse.
-  static func checkKind(_ connection: Connection, companionTables: String?) throws {
-    let isJournal = try connection.isJournalOnly()
+  static func checkKind(_ connection: Connection, _ meta: StoreMeta, companionTables: String?) throws {
+    let isJournal = meta.isJournalOnly
     guard isJournal != (companionTables != nil) else { return }
     if let companionTables, try connection.number("SELECT 1 FROM coffer_values LIMIT 1") == nil {
       return try connection.execute(
@@ -133,9 +135,4 @@ enum Schema {
     if connection.isSealed { try connection.execute("INSERT INTO coffer_meta VALUES ('sealed', 1)") }
     try connection.execute("COMMIT")
   }
-}
-
-extension Connection {
-  /// Whether the database is the journal of a store that keeps its values elsewhere.
-  func isJournalOnly() throws -> Bool { try number("SELECT 1 FROM coffer_meta WHERE name = 'slots'") != nil }
 }

@@ -48,7 +48,8 @@ final class ReadOnlyStore: Sendable {
     let report: @Sendable (Finding) -> Void = { damage.report($0) }
     let view = try ReadOnlyView(file, onDamage: report)
     let (history, limit) = try view.readers.read { reader in
-      try Schema.checkKind(reader.connection, companionTables: configuration.companionTables)
+      let meta = try StoreMeta(reader.connection)
+      try Schema.checkKind(reader.connection, meta, companionTables: configuration.companionTables)
       return (try History(reader.connection), reader.connection.maximumValueSize)
     }
     let loss = history.loss(knowing: words, foundAt: configuration.clock.now())

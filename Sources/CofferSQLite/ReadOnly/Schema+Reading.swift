@@ -9,12 +9,13 @@ extension Schema {
       throw missing(connection.file.description)
     }
     // Format 2 lacked attributes and records; its rows are otherwise those of format 3.
-    guard try checkFormat(connection) >= 2 else {
+    let (meta, format) = try checkFormat(connection)
+    guard format >= 2 else {
       throw StorageError(
         .unavailable, "The store was written by an older version and must be upgraded before it can be read.",
         advice: "Open it, or a copy of it, once with write access.", location: connection.file.description)
     }
-    try requireSeals(connection)
+    try requireSeals(connection, meta)
   }
 
   /// Verifies that a database without tables is new. If its wake-up file identifies a store, the log that contained the

@@ -91,7 +91,8 @@ final class SQLiteStore: Sendable {
       })
     var writing = configuration
     writing.maximumValueSize = opening.maximumValueSize
-    writer = try Writer(opening.connection, to: file, configuration: writing, listener: listener)
+    writer = try Writer(
+      opening.connection, to: file, epoch: epoch, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
@@ -220,7 +221,7 @@ final class SQLiteStore: Sendable {
     }
     let known = wake.revision
     guard
-      let (revision, restored) = try? readers.read({ (try $0.revision(), try History.restoration($0.connection)) })
+      let (revision, restored) = try? readers.read({ (try $0.revision(), try StoreMeta($0.connection).restoration) })
     else { return }
     if restored != restoration { return end(History.wasRestored(file)) }
     if let other = otherRevision(than: known) { return end(History.wentBack(from: known, to: other, file)) }
@@ -268,23 +269,22 @@ private struct Opening {
 
   init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var file = asked
-    file.allowsUnsealedPages = asked.mayHaveUnsealedPages
     let closing = WakeWords(ofFileAt: file.wakePath)
     let changedAt = file.changedAt
-    let connection = try Self.prepared(file, configuration) ?? Connection.toFile(at: file)
+    let (connection, meta) = try Self.prepared(file, configuration) ?? Self.created(file)
     self.connection = connection
-    try Schema.checkKind(connection, companionTables: configuration.companionTables)
+    try Schema.checkKind(connection, meta, companionTables: configuration.companionTables)
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
     self.identity = identity
-    if file.allowsUnsealedPages { file.allowsUnsealedPages = try connection.sealPages() == .busy }
+    if connection.allowsUnsealedPages { file.allowsUnsealedPages = try connection.sealPages() == .busy }
     connection.allowsUnsealedPages = file.allowsUnsealedPages
     self.file = file
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
-    restoration = try History.restoration(connection)
+    restoration = meta.restoration
     hasExpiries = try connection.hasExpiries()
     wake = try WakeFile(file)
     if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
@@ -294,13 +294,20 @@ private struct Opening {
   }
 
   /// Opens the database and prepares its tables.
-  /// - Returns: The connection; `nil` after the tables were created. It is closed then, which copies them into the
-  ///   database file, so that they outlive a lost log.
-  private static func prepared(_ file: StoreFile, _ configuration: SQLiteConfiguration) throws -> Connection? {
+  /// - Returns: `nil` after the tables were created. The connection is closed then, which copies them into the database
+  ///   file, so that they outlive a lost log.
+  private static func prepared(
+    _ file: StoreFile, _ configuration: SQLiteConfiguration
+  ) throws -> (Connection, StoreMeta)? {
     let connection = try Connection.toFile(at: file)
-    let isNew = try Schema.prepare(
-      connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock)
-    return isNew ? nil : connection
+    return try Schema.prepare(
+      connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock
+    ).map { (connection, $0) }
+  }
+
+  private static func created(_ file: StoreFile) throws -> (Connection, StoreMeta) {
+    let connection = try Connection.toFile(at: file)
+    return (connection, try StoreMeta(connection))
   }
 
   /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.

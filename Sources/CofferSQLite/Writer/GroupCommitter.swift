@@ -9,8 +9,8 @@ package import Foundation
 package final class GroupCommitter {
   let connection: Connection
   let clock: StoreClock
-  private let begin, commitStatement, appendJournal, newestRow: Statement
   private let rows: RowWriter
+  private var compiled: CommitStatements?
   package private(set) lazy var statements = StatementCache(connection)
 
   let maximumValueSize: Int
@@ -18,7 +18,7 @@ package final class GroupCommitter {
   private var retention: JournalRetention
   private(set) var revision = StoreRevision.zero
   /// The epoch of the history that this connection continues.
-  private(set) var epoch: UInt64 = 0
+  private let epoch: UInt64
   /// The newest revision whose sync has returned, until ``takeDurableRevision()`` takes it.
   private var durableRevision: StoreRevision?
   /// Whether the database was replaced by an older state than this connection has seen.
@@ -43,7 +43,10 @@ package final class GroupCommitter {
 
   private let failure: SyncFailureFlag
 
-  init(_ connection: Connection, configuration: SQLiteConfiguration, failure: SyncFailureFlag) throws {
+  init(
+    _ connection: Connection, epoch: UInt64, configuration: SQLiteConfiguration, failure: SyncFailureFlag
+  ) throws {
+    self.epoch = epoch
     self.failure = failure
     self.connection = connection
     clock = configuration.clock
@@ -55,13 +58,8 @@ package final class GroupCommitter {
     try connection.execute(
       "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")
     rows = try RowWriter(connection)
-    begin = try connection.prepare("BEGIN IMMEDIATE")
-    commitStatement = try connection.prepare("COMMIT")
-    appendJournal = try connection.prepare(JournalRow.insert)
-    newestRow = try connection.prepare(JournalRow.newest)
     writes = .allocate(capacity: 1)
     writes.initialize(to: 0)
-    epoch = try History.firstEpoch(connection)
     sqlite3_wal_hook(connection.handle, countWrites, writes)
   }
 
@@ -167,24 +165,32 @@ package final class GroupCommitter {
 
   // MARK: One transaction
 
+  private func commitStatements() throws -> CommitStatements {
+    if let compiled { return compiled }
+    let statements = try CommitStatements(connection)
+    compiled = statements
+    return statements
+  }
+
   private func write<R>(durability: StoreDurability, _ body: () throws -> R) throws -> R {
     if durability == .full { try extendLogIfBusy() }
     try setSynchronous(durability == .full)
-    try begin.run()
+    let statements = try commitStatements()
+    try statements.begin.run()
     if connection.waitsForLock, logLimits.isTooLong(connection.log) {
       connection.rollBack()
       try startLogAgain(isTooLong: true)
-      try begin.run()
+      try statements.begin.run()
     }
     let (revisionBefore, liveBefore) = (revision, rows.live)
     let writesBefore = writes.pointee
     do {
       if failure.isGiven() { throw StorageError.failureElsewhere(connection.file) }
-      try refreshRevision()
+      try refreshRevision(statements.newestRow)
       let result = try body()
       guard connection.isInTransaction else { throw endedTransaction }
       if mustRewriteNewestRow { try rewriteNewestRow() }
-      try finish()
+      try finish(statements.commit)
       // The failing process releases the write lock an instant before it can set the flag.
       if failure.isGiven() { throw unknownOutcome(nil) }
       seenDataVersion = coffer_sqlite_data_version(connection.handle)
@@ -204,17 +210,9 @@ package final class GroupCommitter {
     }
   }
 
-  /// The error of a closure whose statements, or whose error, made SQLite end the transaction.
-  var endedTransaction: StorageError {
-    StorageError(
-      .statementFailed, "The transaction ended before its closure returned.",
-      advice: "Nothing of it was stored. Rethrow statement errors from the closure, and do not commit inside it.",
-      location: connection.file.description)
-  }
-
-  private func finish() throws {
+  private func finish(_ commit: Statement) throws {
     do {
-      try commitStatement.run()
+      try commit.run()
     } catch let error as StorageError {
       let code = Int32(truncatingIfNeeded: error.underlying?.code ?? 0)
       throw coffer_sqlite_is_lost_sync(code) == 1 ? lostSync(code) : error
@@ -242,7 +240,7 @@ package final class GroupCommitter {
   }
 
   /// Reads the newest journal row if another connection has committed since the last commit of this one.
-  private func refreshRevision() throws {
+  private func refreshRevision(_ newestRow: Statement) throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
     hasKeptForms = nil
@@ -278,7 +276,7 @@ package final class GroupCommitter {
     guard fullCommits == Self.fullCommitsBeforeExtension,
       coffer_sqlite_log_size(connection.handle) < Self.logSize
     else { return }
-    try begin.run()
+    try commitStatements().begin.run()
     defer { connection.rollBack() }
     // If there is no space for it, commits are only slower. A failed sync is an error.
     let code = coffer_sqlite_log_extend(connection.handle, Self.logSize)
@@ -357,6 +355,7 @@ package final class GroupCommitter {
 
   private func rewriteNewestRow() throws {
     mustRewriteNewestRow = false
+    let newestRow = try commitStatements().newestRow
     defer { newestRow.reset() }
     guard try newestRow.step() else { return }
     let row = JournalRow.read(newestRow).row.holding(rows.live)
@@ -370,6 +369,7 @@ package final class GroupCommitter {
 
   private func append(_ batch: PreparedBatch, at next: StoreRevision) throws {
     let nobody = UnsafeRawBufferPointer(start: nil, count: 0)
+    let insert = try commitStatements().appendJournal
     try withUnsafeBytes(of: batch.transaction.uuid) { transaction in
       try withUnsafeBytes(of: batch.origin.handle.uuid) { origin in
         try batch.journalEntry.withUnsafeBytes { changed in
@@ -377,9 +377,9 @@ package final class GroupCommitter {
             revision: next, epoch: epoch, transaction: batch.isForeign ? nobody : transaction,
             origin: batch.isForeign ? nobody : origin, committedAt: batch.date.unixMilliseconds, changed: changed,
             live: rows.live)
-          row.bind(to: appendJournal)
-          defer { appendJournal.reset() }
-          _ = try appendJournal.step()
+          row.bind(to: insert)
+          defer { insert.reset() }
+          _ = try insert.step()
         }
       }
     }

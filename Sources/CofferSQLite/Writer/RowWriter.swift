@@ -8,7 +8,7 @@ import Foundation
 final class RowWriter {
   private let connection: Connection
   private let counter: LiveRowCounter
-  private let put, delete, clearAll, findRevision: Statement
+  private var compiled: RowStatements?
   private var putExpiry: Statement?
   private lazy var large = Result { try LargeValues(connection) }
   private lazy var records = Result { try RecordRows(connection) }
@@ -17,28 +17,24 @@ final class RowWriter {
   private lazy var rewriteValue = Result { try connection.prepare(SQL.rewrite) }
 
   private enum SQL {
-    static let put = """
-      INSERT INTO coffer_values (key, revision, checksum, attributes, large, value) VALUES (?1, ?2, ?3, ?5, ?6, ?4)
-      ON CONFLICT (key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
-      attributes = excluded.attributes, large = excluded.large, value = excluded.value
-      WHERE \(LiveRowCounter.removing)
-      """
     static let rewrite = """
       UPDATE coffer_values SET value = ?2, checksum = ?3, large = NULL
       WHERE key = ?1 AND \(LiveRowCounter.removing)
       """
     static let findRow = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"
-    static let delete = "DELETE FROM coffer_values WHERE key = ?1 AND \(LiveRowCounter.removing)"
     static let clearRange = "DELETE FROM coffer_values WHERE key >= ?1 AND key < ?2 AND \(LiveRowCounter.removing)"
   }
 
   init(_ connection: Connection) throws {
     self.connection = connection
     counter = try LiveRowCounter(connection)
-    put = try connection.prepare(SQL.put)
-    delete = try connection.prepare(SQL.delete)
-    clearAll = try connection.prepare("DELETE FROM coffer_values")
-    findRevision = try connection.prepare("SELECT revision, attributes FROM coffer_values WHERE key = ?1")
+  }
+
+  private func statements() throws -> RowStatements {
+    if let compiled { return compiled }
+    let statements = try RowStatements(connection)
+    compiled = statements
+    return statements
   }
 
   /// The count and digest as changed by the current transaction; a caller that rolls back must restore them.
@@ -99,6 +95,7 @@ final class RowWriter {
       // A large value overwrites the present one in its place, so it is looked up before.
       if isLarge, isPlain, try holdsEnvelope(key) { try requireRing(for: key) }
       let id = isLarge ? try large.get().put(value, for: key) : nil
+      let put = try statements().put
       try key.withBytes { name in
         try (id == nil ? value : Data()).withUnsafeBytes { content in
           if let id { put.bind(6, id) } else { put.bindNull(6) }
@@ -124,10 +121,10 @@ final class RowWriter {
       if !attributes.isEmpty, let expires = attributes.expires { try schedule(key, expires) }
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .delete(let key):
-      try run(delete, with: key)
+      try run(try statements().delete, with: key)
       try removeLarge()
     case .clear(nil):
-      try clearAll.run()
+      try statements().clearAll.run()
       try large.get().removeAll()
       live = try count(in: "coffer_records")
     case .clear(let prefix?):
@@ -192,7 +189,8 @@ final class RowWriter {
   }
 
   private func find(_ key: StoreKey) throws -> (revision: StoreRevision, attributes: [UInt8])? {
-    try key.withBytes { name in
+    let findRevision = try statements().findRevision
+    return try key.withBytes { name in
       findRevision.bind(1, borrowing: name)
       defer { findRevision.resetAndClearBindings() }
       guard try findRevision.step() else { return nil }

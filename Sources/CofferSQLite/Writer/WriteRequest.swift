@@ -30,3 +30,11 @@ struct WorkOutcome {
   var commit: StoreCommit?
   var error: (any Error)?
 }
+
+extension WriteRequest {
+  /// The size of a batch's values in bytes; `nil` for a request that is processed alone.
+  var batchSize: Int? {
+    guard prepare == nil else { return nil }
+    return if case .batch(let batch, _, _) = kind { batch.size } else { nil }
+  }
+}

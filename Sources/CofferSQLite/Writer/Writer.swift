@@ -44,6 +44,7 @@ final class Writer: Sendable {
   private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
   let file: StoreFile
+  private let epoch: UInt64
   let listener: Listener
   let configuration: SQLiteConfiguration
   /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
@@ -51,9 +52,12 @@ final class Writer: Sendable {
 
   /// - Parameter connection: the connection that the store was opened with.
   init(
-    _ connection: sending Connection, to file: StoreFile, configuration: SQLiteConfiguration, listener: Listener
+    _ connection: sending Connection, to file: StoreFile, epoch: UInt64, configuration: SQLiteConfiguration,
+    listener: Listener
   ) throws {
-    let committer = try GroupCommitter(connection, configuration: configuration, failure: listener.failure)
+    let committer = try GroupCommitter(
+      connection, epoch: epoch, configuration: configuration, failure: listener.failure)
+    self.epoch = epoch
     self.committer = Locked(committer)
     checkpointer = Checkpointer(file, configuration.storeEvents)
     self.file = file
@@ -336,7 +340,8 @@ final class Writer: Sendable {
     var past = file
     past.ignoresPageFaults = true
     guard let connection = try? Connection(past),
-      let committer = try? GroupCommitter(connection, configuration: configuration, failure: listener.failure)
+      let committer = try? GroupCommitter(
+        connection, epoch: epoch, configuration: configuration, failure: listener.failure)
     else { return results }
     return zip(results, batches).map { result, batch in
       (result.error as? StorageError)?.isDamagedPage == true
@@ -389,12 +394,4 @@ final class Writer: Sendable {
     if committer.takeTrimDue() { housekeep { try $0.trimJournal() } }
   }
 
-}
-
-extension WriteRequest {
-  /// The size of a batch's values in bytes; `nil` for a request that is processed alone.
-  fileprivate var batchSize: Int? {
-    guard prepare == nil else { return nil }
-    return if case .batch(let batch, _, _) = kind { batch.size } else { nil }
-  }
 }

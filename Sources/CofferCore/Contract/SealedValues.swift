@@ -7,7 +7,11 @@ package enum SealedValue {
   package static let magic: [UInt8] = [0xFF] + "CENV".utf8
 
   /// Returns whether bytes begin like an envelope.
-  package static func isPresent(in bytes: Data) -> Bool { bytes.first == magic[0] && bytes.starts(with: magic) }
+  package static func isPresent(in bytes: Data) -> Bool { bytes.withUnsafeBytes { isPresent(in: $0) } }
+
+  package static func isPresent(in bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.first == 0xFF && bytes.starts(with: magic)
+  }
 
   /// Whether a new value must not replace an envelope in a store without a key ring, of which a backup may still have
   /// the ring: it is a plain one. An application may keep envelopes of its own as values.

@@ -88,38 +88,7 @@ final class RowWriter {
   func apply(_ operation: WriteBatch.Operation, at revision: StoreRevision) throws {
     switch operation {
     case .put(let key, let value, let attributes):
-      let content = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, value)) }
-      let sum = Int64(bound(content, to: revision))
-      let isPlain = SealedValue.isRefused(value, attributes)
-      let isLarge = value.count > ValueRow.largestInPlace
-      // A large value overwrites the present one in its place, so it is looked up before.
-      if isLarge, isPlain, try holdsEnvelope(key) { try requireRing(for: key) }
-      let id = isLarge ? try large.get().put(value, for: key) : nil
-      let put = try statements().put
-      try key.withBytes { name in
-        try (id == nil ? value : Data()).withUnsafeBytes { content in
-          if let id { put.bind(6, id) } else { put.bindNull(6) }
-          if attributes.isEmpty {
-            put.bindNull(5)
-          } else {
-            attributes.encoded.withUnsafeBytes { put.bind(5, copying: $0) }
-          }
-          put.bind(1, borrowing: name)
-          put.bind(2, Int64(bitPattern: revision.rawValue))
-          put.bind(3, sum)
-          put.bind(4, borrowing: content)
-          defer { put.reset() }  // all parameters are bound again before the next use
-          if isPlain, !isLarge {
-            guard try counter.keepingSealed({ _ = try put.step() }) else { return }
-            put.reset()
-            try requireRing(for: key)
-          }
-          _ = try put.step()
-        }
-      }
-      try removeLarge(keeping: id)
-      if !attributes.isEmpty, let expires = attributes.expires { try schedule(key, expires) }
-      live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+      try put(key, value, attributes, at: revision)
     case .delete(let key):
       try run(try statements().delete, with: key)
       try removeLarge()
@@ -136,6 +105,52 @@ final class RowWriter {
       live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
     case .deleteRecord(let name): try records.get().delete(name)
     case .require, .requireRecord: break
+    }
+  }
+
+  private func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, at revision: StoreRevision) throws {
+    let id = value.count > ValueRow.largestInPlace ? try putLarge(key, value, attributes) : nil
+    let sum = try value.withUnsafeBytes { content in
+      let sum = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, content)) }
+      let bound = Int64(bound(sum, to: revision))
+      try put(key, content, attributes, bound, at: revision, large: id)
+      return bound
+    }
+    try removeLarge(keeping: id)
+    if !attributes.isEmpty, let expires = attributes.expires { try schedule(key, expires) }
+    live.add(LiveRows.digest(revision: Int64(bitPattern: revision.rawValue), checksum: sum))
+  }
+
+  /// Stores a large value, and returns its identifier. It overwrites the present one in its place, so that one is
+  /// looked up before.
+  private func putLarge(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes) throws -> Int64 {
+    if SealedValue.isRefused(value, attributes), try holdsEnvelope(key) { try requireRing(for: key) }
+    return try large.get().put(value, for: key)
+  }
+
+  private func put(
+    _ key: StoreKey, _ content: UnsafeRawBufferPointer, _ attributes: ValueAttributes, _ sum: Int64,
+    at revision: StoreRevision, large id: Int64?
+  ) throws {
+    let put = try statements().put
+    try key.withBytes { name in
+      put.bind(1, borrowing: name)
+      put.bind(2, Int64(bitPattern: revision.rawValue))
+      put.bind(3, sum)
+      if attributes.isEmpty {
+        put.bindNull(5)
+      } else {
+        attributes.encoded.withUnsafeBytes { put.bind(5, copying: $0) }
+      }
+      if let id { put.bind(6, id) } else { put.bindNull(6) }
+      put.bind(4, borrowing: id == nil ? content : UnsafeRawBufferPointer(start: nil, count: 0))
+      defer { put.reset() }  // all parameters are bound again before the next use
+      if id == nil, !attributes.isSealed, !SealedValue.isPresent(in: content) {
+        guard try counter.keepingSealed({ _ = try put.step() }) else { return }
+        put.reset()
+        try requireRing(for: key)
+      }
+      _ = try put.step()
     }
   }
 

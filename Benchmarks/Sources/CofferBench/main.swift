@@ -23,6 +23,7 @@ func runSuite(_ arguments: [String]) async throws {
   defer { try? FileManager.default.removeItem(at: directory) }
   var bench = Bench()
   try await measureProcessor(&bench)
+  if wants("command") { try await measureCommand(&bench, directory) }
   if wants("put") { try await measurePuts(&bench, directory) }
   if wants("put") || wants("writers") { try await measureWriters(&bench, directory) }
   if wants("get") { try await measureGets(&bench, directory) }

@@ -97,11 +97,8 @@ package final class ByteCoding: Sendable {
   ) throws -> T {
     if let error = StorageError.otherForm(encoded.attributes, at: location, key: key) { throw error }
     do {
-      if !encoded.attributes.isEmpty {
-        if let value = try encoded.jsonString(type) { return value }
-        if isNative, let value = encoded.preference(type) { return value }
-      }
-      return try decode(encoded.data)
+      if encoded.attributes.isEmpty { return try decode(encoded.data) }
+      return try attributed(type, of: encoded, isNative: isNative, decode: decode)
     } catch let error as DataMigrationError {
       throw error.locating(at: location, key: key)
     } catch {
@@ -110,6 +107,15 @@ package final class ByteCoding: Sendable {
         advice: "They are kept, and can be read as bytes.", location: location, key: key,
         underlying: Self.describe(error))
     }
+  }
+
+  @inline(never)  // Looking up the optional type would cost each value as much as its decoding.
+  private func attributed<T>(
+    _ type: T.Type, of encoded: EncodedValue, isNative: Bool, decode: (Data) throws -> T
+  ) throws -> T {
+    if let value = try encoded.jsonString(type) { return value }
+    if isNative, let value = encoded.preference(type) { return value }
+    return try decode(encoded.data)
   }
 
   /// Returns a value with the mark of its schema, if its key has one.

@@ -8,7 +8,8 @@ final class Box<T: Sendable>: AnyBox {
   /// The size of the encoded value in bytes.
   let size: Int
 
-  init(_ value: T, size: Int = 0) {
+  /// Required, so that an instance can be made of a stored type: generic code looks a named one up each time.
+  required init(_ value: T, size: Int = 0) {
     self.value = value
     self.size = size
   }

@@ -67,12 +67,15 @@ extension StorageRouter {
 
 /// Encodes and decodes the values of a resolved key, whose type is not known where they are read.
 protocol BoxCoder: AnyObject, Sendable {
+  var valueType: ObjectIdentifier { get }
   var boxType: ObjectIdentifier { get }
   func box(_ encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> any AnyBox
 }
 
 final class DeclaredCoder<Value: Sendable>: BoxCoder {
+  let valueType = ObjectIdentifier(Value.self)
   let boxType = ObjectIdentifier(Box<Value>.self)
+  private let boxClass = Box<Value>.self
   // The parts of the serializer: a copy of it would look its type up.
   private let isNative: Bool
   private let encode: @Sendable (Value) throws -> Data
@@ -87,10 +90,12 @@ final class DeclaredCoder<Value: Sendable>: BoxCoder {
     let (coding, key) = (resolved.store.coding, resolved.key)
     try resolved.record.schema?.requirePresent(encoded.attributes, of: key, at: coding.location)
     let value = try coding.value(Value.self, of: encoded, isNative: isNative, for: key, decode: decode)
-    return Box(value, size: encoded.data.count)
+    return boxClass.init(value, size: encoded.data.count)
   }
 
-  func encoded(_ value: Value, of resolved: StorageRouter.ResolvedKey) throws -> EncodedValue {
-    try resolved.store.coding.stored(value, isNative: isNative, for: resolved.key) { try encode(value) }
+  /// Returns a value as it is stored, and as it is cached.
+  func encoded(_ value: Value, of resolved: StorageRouter.ResolvedKey) throws -> (EncodedValue, any AnyBox) {
+    let encoded = try resolved.store.coding.stored(value, isNative: isNative, for: resolved.key) { try encode(value) }
+    return (encoded, boxClass.init(value, size: encoded.data.count))
   }
 }

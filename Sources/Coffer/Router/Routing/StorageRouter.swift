@@ -153,9 +153,8 @@ public actor StorageRouter: StorageProviding {
     transaction: TransactionID? = nil
   ) async throws {
     let resolved = if let known = known(key.declaration) { known } else { try await resolve(key) }
-    let encoded = try encoded(value, for: key, resolved, expires)
-    try await resolved.store.save(
-      encoded, of: Box(value, size: encoded.data.count), for: resolved.key, durability, transaction, resolved.traits)
+    let (encoded, box) = try encoded(value, for: key, resolved, expires)
+    try await resolved.store.save(encoded, of: box, for: resolved.key, durability, transaction, resolved.traits)
   }
 
   /// Returns the value of a key, or its default while there is none.
@@ -193,11 +192,22 @@ public actor StorageRouter: StorageProviding {
 
   private nonisolated func encoded<K: StorageKey>(
     _ value: K.Value, for key: K, _ resolved: ResolvedKey, _ expires: Date?
-  ) throws -> EncodedValue {
-    guard resolved.declaration === key.declaration, let coder = resolved.coder as? DeclaredCoder<K.Value> else {
-      return try DeclaredValue(self, key, resolved).encode(value, expires: expires)
+  ) throws -> (EncodedValue, any AnyBox) {
+    guard resolved.declaration === key.declaration, resolved.coder.valueType == ObjectIdentifier(K.Value.self) else {
+      return try encodedAnew(value, for: key, resolved, expires)
     }
-    return try complete(try coder.encoded(value, of: resolved), of: resolved, expires: expires)
+    // Nothing else is a coder. A checked cast would look the type up for each value.
+    let coder = unsafeDowncast(resolved.coder, to: DeclaredCoder<K.Value>.self)
+    let (encoded, box) = try coder.encoded(value, of: resolved)
+    return (try complete(encoded, of: resolved, expires: expires), box)
+  }
+
+  @inline(never)  // The types that only it needs would be looked up for each value.
+  private nonisolated func encodedAnew<K: StorageKey>(
+    _ value: K.Value, for key: K, _ resolved: ResolvedKey, _ expires: Date?
+  ) throws -> (EncodedValue, any AnyBox) {
+    let encoded = try DeclaredValue(self, key, resolved).encode(value, expires: expires)
+    return (encoded, Box(value, size: encoded.data.count))
   }
 
   @usableFromInline

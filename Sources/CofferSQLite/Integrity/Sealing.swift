@@ -76,6 +76,8 @@ extension Connection {
 
   /// Whether all rows are present, ordered and intact.
   private var rowsAreWhole: Bool {
+    var file = file
+    file.allowsUnsealedPages = allowsUnsealedPages
     guard let proof = try? Reader(file, onDamage: { _ in }).proveRows() else { return false }
     return proof.isComplete && proof.isOrdered && proof.damaged == 0
   }

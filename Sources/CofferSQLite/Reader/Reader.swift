@@ -52,7 +52,7 @@ package final class Reader: @unchecked Sendable {
   func entry(_ key: StoreKey) throws -> StoreEntry? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
-      defer { get.resetAndClearBindings() }
+      defer { get.reset() }  // its parameter is bound again before each use
       guard try get.step() else { return nil }
       return try entry(key, in: get, firstColumn: 0)
     }

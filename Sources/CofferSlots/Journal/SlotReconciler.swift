@@ -26,6 +26,9 @@ final class SlotReconciler: Sendable {
   private let queue: DispatchQueue
   /// The reconciliations that events have started.
   private let underWay = CommitGate()
+  /// The number of edits that events have recorded before the end of the opening's recovery, whose report counts them;
+  /// `nil` from then on. The event of a file that was closed late, say, arrives while the opening reads all files.
+  private let early = Locked<Int?>(0)
   /// Called when a reported change could not be read because the store is unavailable.
   let missed = Locked<(@Sendable () -> Void)?>(nil)
 
@@ -70,7 +73,8 @@ final class SlotReconciler: Sendable {
       defer { underWay.leave() }
       // An error here is thrown again to the next reader of the key; subscribers have no use for it.
       do {
-        if heard.everything { _ = try await scan() } else { try await reconcile(suspects) }
+        let outcome = heard.everything ? try await scan().outcome : try await reconcile(suspects)
+        early.withLock { $0 = $0.map { $0 + outcome.changed } }
       } catch {
         if error.isAbsence || (error as? StorageError)?.code == .busy { missed.withLock { $0 }?() }
       }
@@ -264,6 +268,9 @@ final class SlotReconciler: Sendable {
 
   // MARK: After a crash
 
+  /// Notes that the recovery is not a part of the opening: its report counts only what it finds itself.
+  func recoverLater() { early.withLock { $0 = nil } }
+
   /// Rolls forward and cleans up after killed writers, and records the changes that other programs have made meanwhile.
   /// - Parameter quarantined: the number of staged values found without a journal; `nil` if there was one.
   func recover(quarantined: Int?) async throws -> RecoveryReport {
@@ -281,9 +288,14 @@ final class SlotReconciler: Sendable {
       handle.cleanUp(slots, orphans.subtracting(needed))
       try? handle.repairCopy(committer)
     }
+    let early = early.withLock { early in
+      defer { early = nil }
+      return early ?? 0
+    }
+    let edited = outcome.changed + early
     return RecoveryReport(
-      location: handle.name, completed: unpublished.completed, edited: outcome.changed, quarantined: quarantined ?? 0,
-      lost: outcome.lost.union(unpublished.lost).sorted(), wasRebuilt: quarantined != nil && outcome.changed > 0)
+      location: handle.name, completed: unpublished.completed, edited: edited, quarantined: quarantined ?? 0,
+      lost: outcome.lost.union(unpublished.lost).sorted(), wasRebuilt: quarantined != nil && edited > 0)
   }
 }
 

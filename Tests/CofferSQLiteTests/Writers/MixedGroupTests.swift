@@ -30,7 +30,8 @@ struct MixedGroupTests {
       return false
     } give: {
     }
-    let committer = try GroupCommitter(connection, configuration: SQLiteConfiguration(), failure: flag)
+    let committer = try GroupCommitter(
+      connection, epoch: StoreMeta(connection).epoch, configuration: SQLiteConfiguration(), failure: flag)
     // The large value does not fit, so the transaction of all three fails.
     try connection.execute("PRAGMA max_page_count = 40")
     func batch(_ key: StoreKey, _ size: Int) -> PreparedBatch {

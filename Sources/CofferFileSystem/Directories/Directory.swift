@@ -271,13 +271,17 @@ package final class Directory: Sendable {
     guard file >= 0 else { throw errno == ENOENT ? removed(name) : failure("open", name) }
     defer { close(file) }
     do {
-      var written = writeAll(data, to: file)
-      if written == 0, ftruncate(file, off_t(data.count)) != 0 { written = errno }
+      let written = writeAll(data, to: file)
       guard written == 0 else { throw failure("write", name, written) }
-      let flushed = isSynced ? flush(file) : 0
-      guard flushed == 0 else { throw failure("fsync", name, flushed) }
       var status = stat()
       guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
+      // Only an older file was longer; its date changes with its size.
+      if status.st_size != off_t(data.count) {
+        guard ftruncate(file, off_t(data.count)) == 0 else { throw failure("write", name) }
+        guard fstat(file, &status) == 0 else { throw failure("fstat", name) }
+      }
+      let flushed = isSynced ? flush(file) : 0
+      guard flushed == 0 else { throw failure("fsync", name, flushed) }
       return FileStamp(status)
     } catch {
       // After a failed sync its content is unknown: remove it rather than sync it again.
@@ -348,7 +352,7 @@ package final class Directory: Sendable {
         guard file >= 0 || (names == nil && errno == ENOENT) else { throw failure("open", name) }
         if file < 0 { continue }
         files.append((name, file))
-        beginFlush(file)
+        if rest.count > 1 { beginFlush(file) }
       }
       for (name, file) in files {
         let code = flush(file)

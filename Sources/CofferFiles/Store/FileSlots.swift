@@ -17,6 +17,7 @@ final class FileSlots: Slots {
   }
 
   let survivesPowerLoss = true
+  let stampsStaged = true
   let path: String
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory

@@ -78,17 +78,22 @@ package struct SlotRecord: Hashable, Sendable {
   }
 
   package var encoded: Data {
-    var data = Data(capacity: Self.size)
-    func append(_ value: some FixedWidthInteger) { withUnsafeBytes(of: value) { data.append(contentsOf: $0) } }
-    data.append(Self.version)
-    data.append(id.bytes)
-    append(checksum.littleEndian)
-    append(UInt64(size).littleEndian)
-    data.append((stamp == nil ? 0 : 1) | loss.rawValue << 1)
-    let words = stamp?.words ?? (0, 0, 0, 0)
-    for word in [words.0, words.1, words.2, words.3] { append(word.littleEndian) }
-    data.append(contentsOf: attributes.encoded)
-    return data
+    let head = [UInt8](unsafeUninitializedCapacity: Self.size) { bytes, count in
+      let raw = UnsafeMutableRawBufferPointer(bytes)
+      raw[0] = Self.version
+      raw.storeBytes(of: id.owner.bigEndian, toByteOffset: 1, as: UInt64.self)
+      raw.storeBytes(of: id.number.bigEndian, toByteOffset: 9, as: UInt64.self)
+      raw.storeBytes(of: checksum.littleEndian, toByteOffset: 17, as: UInt32.self)
+      raw.storeBytes(of: UInt64(size).littleEndian, toByteOffset: 21, as: UInt64.self)
+      raw[29] = (stamp == nil ? 0 : 1) | loss.rawValue << 1
+      let words = stamp?.words ?? (0, 0, 0, 0)
+      raw.storeBytes(of: words.0.littleEndian, toByteOffset: 30, as: UInt64.self)
+      raw.storeBytes(of: words.1.littleEndian, toByteOffset: 38, as: UInt64.self)
+      raw.storeBytes(of: words.2.littleEndian, toByteOffset: 46, as: UInt64.self)
+      raw.storeBytes(of: words.3.littleEndian, toByteOffset: 54, as: UInt64.self)
+      count = Self.size
+    }
+    return attributes.isEmpty ? Data(head) : Data(head) + attributes.encoded
   }
 }
 

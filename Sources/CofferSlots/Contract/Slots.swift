@@ -26,6 +26,9 @@ package protocol Slots: Sendable {
   /// Whether changes survive power loss once ``sync()`` has returned. The engine reports `powerLossSafety` only then.
   var survivesPowerLoss: Bool { get }
 
+  /// Whether every staged value has a stamp from the beginning, which publishing does not change.
+  var stampsStaged: Bool { get }
+
   /// Whether a read may block its thread, for instance because it calls another process.
   var readsBlock: Bool { get }
 
@@ -139,6 +142,7 @@ package enum SlotEvent: Hashable, Sendable {
 
 extension Slots {
   package var survivesPowerLoss: Bool { false }
+  package var stampsStaged: Bool { false }
   package var readsBlock: Bool { false }
   package var listsSlowly: Bool { false }
   package var keepsSecrets: Bool { false }

@@ -35,6 +35,7 @@ struct SlotJournal {
       INSERT INTO coffer_intents (revision, key, staged, previous) SELECT ?1, key, NULL, \(ValueRow.value)
       FROM coffer_values
       """
+    static let record = "SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?1"
     static let intents = "SELECT position, revision, key, staged, previous FROM coffer_intents ORDER BY position"
   }
 
@@ -131,8 +132,7 @@ struct SlotJournal {
 
   /// Returns the record of a key, read on the writer's connection.
   static func record(of key: StoreKey, _ committer: GroupCommitter) throws -> SlotRecord? {
-    let sql = "SELECT \(ValueRow.value) FROM coffer_values WHERE key = ?1"
-    return try committer.statements.query(sql, [key.blob]) { $0.blob(0) }.first
+    try committer.statements.query(SQL.record, [key.blob]) { $0.blob(0) }.first
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 

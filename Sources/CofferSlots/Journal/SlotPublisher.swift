@@ -146,8 +146,8 @@ extension SlotHandle {
   /// Whether a staged value is intact. Checked only for values without a stamp, whose damage could not be told from an
   /// edit once published. Stores of secrets detect damage themselves.
   private func isWhole(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Bool {
-    guard !slots.keepsSecrets, let record = try SlotJournal.record(of: key, committer), record.id == staged,
-      record.stamp == nil
+    guard !slots.keepsSecrets, !slots.stampsStaged, let record = try SlotJournal.record(of: key, committer),
+      record.id == staged, record.stamp == nil
     else { return true }
     do {
       return try slots.read(.staged(staged)).map { record.matches(key, $0.data) } ?? true

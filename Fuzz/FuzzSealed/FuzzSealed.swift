@@ -18,9 +18,9 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     precondition(header.bytes == bytes.prefix(header.size), "an accepted header was changed")
   }
   // The payload is authenticated, but a defect in its encoder must not crash the decoder.
-  if let items = try? SealedPayload.decode(SecretBytes(copying: bytes)) {
+  if var items = try? SealedPayload.decode(SecretBytes(copying: bytes)) {
     precondition(!(isCanary && items.count > 0), "the canary: a failure must be detected")
-    let encoded = try? SealedPayload.encode(items)
+    let encoded = try? SealedPayload.encode(&items)
     precondition(encoded?.count == bytes.count, "accepted values were encoded with another size")
     precondition(
       encoded.flatMap { try? SealedPayload.decode($0) } == items, "accepted values were changed")

@@ -16,6 +16,12 @@ package struct SecretSlice: Sendable {
 
   package var count: Int { range.count }
 
+  /// Returns this slice and one that follows it in the same secret as one; `nil` if the other one does not.
+  package func joined(with next: SecretSlice) -> SecretSlice? {
+    guard next.whole === whole, next.range.lowerBound == range.upperBound else { return nil }
+    return SecretSlice(whole, range.lowerBound..<next.range.upperBound)
+  }
+
   /// Calls `body` with the bytes, which are valid only during the call.
   package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
     try whole.withUnsafeBytes { (bytes) throws(E) in try body(UnsafeRawBufferPointer(rebasing: bytes[range])) }

@@ -22,6 +22,17 @@ package struct SealedItems: Equatable, Sendable {
   package struct Element: Equatable, Sendable {
     let key: StoreKey
     let item: SealedDocument.Item
+    /// The value as it is in the payload that it was read from or written to; `nil` for a new one.
+    fileprivate let serialized: SecretSlice?
+
+    fileprivate init(_ key: StoreKey, _ item: SealedDocument.Item, serialized: SecretSlice? = nil) {
+      (self.key, self.item, self.serialized) = (key, item, serialized)
+    }
+
+    /// The size of the serialized value in bytes.
+    fileprivate var size: Int { SealedPayload.prefixSize + key.size + item.data.count }
+
+    package static func == (left: Element, right: Element) -> Bool { left.key == right.key && left.item == right.item }
   }
 
   private(set) var elements: [Element] = []
@@ -38,20 +49,33 @@ package struct SealedItems: Equatable, Sendable {
     set {
       let index = position(of: key)
       let range = index..<(isAt(index, key) ? index + 1 : index)
-      elements.replaceSubrange(range, with: newValue.map { [Element(key: key, item: $0)] } ?? [])
+      elements.replaceSubrange(range, with: newValue.map { [Element(key, $0)] } ?? [])
     }
   }
 
   /// Adds a value that was read. Returns `false` if its key is there already.
-  fileprivate mutating func add(_ key: StoreKey, _ item: SealedDocument.Item) -> Bool {
+  fileprivate mutating func add(
+    _ key: StoreKey, _ item: SealedDocument.Item, serialized: SecretSlice
+  ) -> Bool {
     // A file that somebody else has written may have another order.
     if let last = elements.last, last.key >= key {
       guard self[key] == nil else { return false }
       self[key] = item
     } else {
-      elements.append(Element(key: key, item: item))
+      elements.append(Element(key, item, serialized: serialized))
     }
     return true
+  }
+
+  /// Makes the values slices of a payload that has just been written from them.
+  fileprivate mutating func lie(in payload: SecretBytes, at ranges: [Range<Int>]) {
+    for (index, range) in ranges.enumerated() {
+      let element = elements[index]
+      let item = SealedDocument.Item(
+        version: element.item.version, tag: element.item.tag, data: SecretSlice(payload, range))
+      let whole = SecretSlice(payload, (range.upperBound - element.size)..<range.upperBound)
+      elements[index] = Element(element.key, item, serialized: whole)
+    }
   }
 
   private func isAt(_ index: Int, _ key: StoreKey) -> Bool { index < elements.count && elements[index].key == key }
@@ -70,11 +94,15 @@ package struct SealedItems: Equatable, Sendable {
 /// The serialized values of a sealed file before encryption, as described in `docs/formats/sealed.md`.
 package enum SealedPayload {
   /// The size in bytes of the fields that precede a value's key.
-  private static let prefixSize = 25
+  fileprivate static let prefixSize = 25
 
-  package static func encode(_ items: SealedItems) throws -> SecretBytes {
-    let size = items.elements.reduce(4) { $0 + prefixSize + $1.key.size + $1.item.data.count }
-    return try SecretBytes(count: size) { bytes in
+  /// Serializes the values, which become slices of the result: all secrets lie together in memory that is locked once,
+  /// as in a file that was read. Those that lay together before are copied together.
+  package static func encode(_ items: inout SealedItems) throws -> SecretBytes {
+    let size = items.elements.reduce(4) { $0 + $1.size }
+    var ranges: [Range<Int>] = []
+    ranges.reserveCapacity(items.count)
+    let payload = try SecretBytes(count: size) { bytes in
       var offset = 0
       func put(_ part: UnsafeRawBufferPointer) {
         UnsafeMutableRawBufferPointer(rebasing: bytes[offset...]).copyMemory(from: part)
@@ -82,7 +110,26 @@ package enum SealedPayload {
       }
       func put(integer value: some FixedWidthInteger) { withUnsafeBytes(of: value.bigEndian) { put($0) } }
       put(integer: UInt32(items.count))
+      // The serialized values not copied yet, which end where the next one has to begin.
+      var run: SecretSlice?
+      func putRun() {
+        run?.withUnsafeBytes { put($0) }
+        run = nil
+      }
+      var end = offset
       for element in items.elements {
+        end += element.size
+        ranges.append((end - element.item.data.count)..<end)
+        if let whole = element.serialized {
+          if let longer = run?.joined(with: whole) {
+            run = longer
+          } else {
+            putRun()
+            run = whole
+          }
+          continue
+        }
+        putRun()
         let (key, item) = (element.key, element.item)
         put(integer: item.version.owner)
         put(integer: item.version.number)
@@ -92,7 +139,10 @@ package enum SealedPayload {
         key.withBytes { put($0) }
         item.data.withUnsafeBytes { put($0) }
       }
+      putRun()
     }
+    items.lie(in: payload, at: ranges)
+    return payload
   }
 
   /// Returns the values, as slices of `bytes` and not copies.
@@ -102,12 +152,14 @@ package enum SealedPayload {
     var items = SealedItems()
     let count = try reader.integer(UInt32.self)
     for _ in 0..<count {
+      let start = reader.offset
       let version = SlotID(owner: try reader.integer(UInt64.self), number: try reader.integer(UInt64.self))
       let tag = try reader.integer(UInt8.self)
       let (nameSize, size) = (try reader.integer(UInt32.self), try reader.integer(UInt32.self))
       guard let key = try reader.key(size: Int(nameSize)) else { throw SealedPayload.damaged }
       let item = SealedDocument.Item(version: version, tag: tag, data: try reader.take(Int(size)))
-      guard items.add(key, item) else { throw SealedPayload.damaged }
+      let whole = SecretSlice(bytes, start..<reader.offset)
+      guard items.add(key, item, serialized: whole) else { throw SealedPayload.damaged }
     }
     guard reader.isAtEnd else { throw SealedPayload.damaged }
     return items
@@ -164,7 +216,7 @@ struct SealedItem: Sendable {
 /// A sequential reader of the bytes of a secret.
 private struct SecretReader {
   private let bytes: SecretBytes
-  private var offset = 0
+  private(set) var offset = 0
 
   init(_ bytes: SecretBytes) { self.bytes = bytes }
 

@@ -2,6 +2,7 @@ import CofferCore
 import CofferCrypto
 import CofferFileSystem
 import CofferSQLite
+import CofferSlots
 import Foundation
 
 /// The paths of a sealed file and of its directory `<file>.coffer`.

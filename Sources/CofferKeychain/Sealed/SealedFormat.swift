@@ -63,14 +63,12 @@ struct SealedFormat: DocumentFormat {
       advice: "Open the store again. Nothing was changed.")
   }
 
-  func encode(_ document: SealedDocument) throws -> Data {
-    let header = document.header == self.header ? newest : document.header
-    let payload = try SealedPayload.encode(document.items)
+  func encode(_ document: inout SealedDocument) throws -> Data {
+    if document.header == header { document.header = newest }
+    let payload = try SealedPayload.encode(&document.items)
+    let header = document.header
     return try header.bytes + payload.withUnsafeBytes { try cipher.seal($0, authenticating: header.bytes) }
   }
-
-  /// Decoded, so that all secrets lie together in memory that is locked once, as in a file that was read.
-  func written(_ document: SealedDocument, as file: Data) throws -> SealedDocument { try decode(file) }
 
   // MARK: Values
 
@@ -94,7 +92,9 @@ struct SealedFormat: DocumentFormat {
 
   func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.accessibility] ?? 0 }
 
-  func attributes(of key: StoreKey, set data: Data, tag: UInt8, in document: SealedDocument) -> ValueAttributes {
+  func attributes(
+    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> SealedDocument
+  ) -> ValueAttributes {
     ValueAttributes(KeychainAccessibility(rawValue: tag))
   }
 

@@ -4,10 +4,28 @@ package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
 package struct PropertyListDocument: Sendable {
-  package var values: [StoreKey: PreferenceValue] = [:]
+  private var present: [StoreKey: PreferenceValue] = [:]
   /// The entries whose names no key can have. They are preserved unchanged.
-  package var others: [PreferenceEntry] = []
-  package var isBinary = false
+  package var others: [PreferenceEntry] = [] { didSet { lines = nil } }
+  package var isBinary = false { didSet { lines = nil } }
+  /// The same entries as they are in the file, once it was written as XML; `nil` if it cannot be written from them.
+  fileprivate var lines: XMLPropertyListLines?
+
+  package init() {}
+
+  package var values: [StoreKey: PreferenceValue] {
+    get { present }
+    set { (present, lines) = (newValue, nil) }
+  }
+
+  /// Returns the value of a key without copying the others.
+  fileprivate func value(of key: StoreKey) -> PreferenceValue? { present[key] }
+
+  /// Changes one value, and its line in the file alone.
+  fileprivate mutating func set(_ key: StoreKey, to value: PreferenceValue?) {
+    present[key] = value
+    if lines?.set(PreferenceName(key).string, to: value) == false { lines = nil }
+  }
 }
 
 /// The file format of preferences: a property list.
@@ -31,14 +49,14 @@ package struct PropertyListFormat: DocumentFormat {
     var others: [PreferenceEntry] = []
     for entry in entries {
       if let key = PreferenceName.key(of: entry.name) {
-        document.values[key] = entry.value
+        document.set(key, to: entry.value)
       } else {
         others.append(entry)
       }
     }
     for entry in others {
-      if let key = PreferenceName.escapedKey(of: entry.name), document.values[key] == nil {
-        document.values[key] = entry.value
+      if let key = PreferenceName.escapedKey(of: entry.name), document.value(of: key) == nil {
+        document.set(key, to: entry.value)
       } else {
         document.others.append(entry)
       }
@@ -91,7 +109,8 @@ package struct PropertyListFormat: DocumentFormat {
   }
 
   /// Encodes the document in its original format: XML unless it was binary, or unless XML would lose information.
-  package func encode(_ document: PropertyListDocument) throws -> Data {
+  package func encode(_ document: inout PropertyListDocument) throws -> Data {
+    if let file = document.lines?.file { return file }
     // Compared as `UserDefaults` compares names: of two canonically equivalent ones it would lose one. Those of keys
     // differ from each other.
     let taken = Set(document.others.map(\.name))
@@ -102,8 +121,14 @@ package struct PropertyListFormat: DocumentFormat {
       entries.append(PreferenceEntry(isTaken ? PreferenceName.escaped(key) : name, value))
     }
     entries.sort { $0.name < $1.name }
-    return document.isBinary || !PreferenceValue.dictionary(entries).fitsIntoXML
-      ? BinaryPropertyListWriter.data(entries) : XMLPropertyListWriter.data(entries)
+    guard !document.isBinary, PreferenceValue.dictionary(entries).fitsIntoXML else {
+      document.lines = nil
+      return BinaryPropertyListWriter.data(entries)
+    }
+    let lines = XMLPropertyListLines(entries)
+    // What other programs have named may change the names of keys, so that a line cannot be replaced alone.
+    document.lines = document.others.isEmpty ? lines : nil
+    return lines.data
   }
 
   // MARK: Values
@@ -111,29 +136,31 @@ package struct PropertyListFormat: DocumentFormat {
   package func keys(of document: PropertyListDocument) -> [StoreKey] { Array(document.values.keys) }
 
   package func content(of key: StoreKey, in document: PropertyListDocument) -> SlotContent? {
-    document.values[key].map { SlotContent($0.bytes, attributes: $0.attributes) }
+    document.value(of: key).map { SlotContent($0.bytes, attributes: $0.attributes) }
   }
 
   package func presence(of key: StoreKey, in document: PropertyListDocument) -> SlotPresence? {
-    document.values[key].map { _ in SlotPresence(stamp: nil) }
+    document.value(of: key).map { _ in SlotPresence(stamp: nil) }
   }
 
   package func set(
     _ key: StoreKey, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
-    document.values[key] = item.value(replacing: document.values[key])
+    document.set(key, to: item.value(replacing: document.value(of: key)))
   }
 
   package func attributes(
-    of key: StoreKey, set data: Data, tag: UInt8, in document: PropertyListDocument
-  ) -> ValueAttributes {
+    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> PropertyListDocument
+  ) throws -> ValueAttributes {
     let item = PreferenceItem(data: data, kind: PreferenceKind(rawValue: tag) ?? .asBefore)
-    return item.value(replacing: document.values[key]).attributes
+    return try item.value(replacing: document().value(of: key)).attributes
   }
 
   package func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.preferenceKind] ?? 0 }
 
-  package func remove(_ key: StoreKey, from document: inout PropertyListDocument) { document.values[key] = nil }
+  package func remove(_ key: StoreKey, from document: inout PropertyListDocument) {
+    document.set(key, to: nil)
+  }
 
   // MARK: Staged values
 

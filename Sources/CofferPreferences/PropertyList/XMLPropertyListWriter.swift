@@ -5,14 +5,13 @@ struct XMLPropertyListWriter {
   private var bytes: [UInt8] = []
 
   /// Returns a property list with a dictionary of these entries at its root.
-  static func data(_ entries: [PreferenceEntry]) -> Data {
+  static func data(_ entries: [PreferenceEntry]) -> Data { XMLPropertyListLines(entries).data }
+
+  /// Returns an entry of the dictionary at the root.
+  static func line(_ name: String, _ value: PreferenceValue) -> [UInt8] {
     var writer = XMLPropertyListWriter()
-    for part in [XMLPropertyList.declaration, XMLPropertyList.documentType, XMLPropertyList.start] {
-      writer.add("\(part)\n")
-    }
-    writer.add(.dictionary(entries), 0)
-    writer.add("\(XMLPropertyList.end)\n")
-    return Data(writer.bytes)
+    writer.add(name, value, 1)
+    return writer.bytes
   }
 
   private mutating func add(_ text: String) { bytes += text.utf8 }
@@ -41,14 +40,16 @@ struct XMLPropertyListWriter {
     case .dictionary(let entries):
       guard !entries.isEmpty else { return add("<dict/>\n") }
       add("<dict>\n")
-      for entry in entries {
-        indent(depth + 1)
-        add(entry.name, as: "key")
-        add(entry.value, depth + 1)
-      }
+      for entry in entries { add(entry.name, entry.value, depth + 1) }
       indent(depth)
       add("</dict>\n")
     }
+  }
+
+  private mutating func add(_ name: String, _ value: PreferenceValue, _ depth: Int) {
+    indent(depth)
+    add(name, as: "key")
+    add(value, depth)
   }
 
   private mutating func add(_ text: String, as tag: String) {

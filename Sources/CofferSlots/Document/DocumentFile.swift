@@ -249,7 +249,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     }
     var document = before.document
     try body(&document)
-    let (bytes, written) = try encoded(document)
+    let bytes = try encoded(&document)
     let sum = Self.sum(bytes)
     let sumBefore = state.withLock { $0.read }.map { Self.sum($0.bytes) }
     let after: FileStamp?
@@ -270,7 +270,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     guard let after else { return false }
     keepCopy(bytes, after)
     // The stamp is that of the file just published, even if another program has replaced it since.
-    let reading = Reading(stamp: after, bytes: bytes, document: written, isSettled: false)
+    let reading = Reading(stamp: after, bytes: bytes, document: document, isSettled: false)
     state.withLock { $0.read = reading }
     return true
   }
@@ -290,13 +290,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     keepCopy(bytes, stamp)
   }
 
-  private func encoded(_ document: Format.Document) throws -> (bytes: Data, document: Format.Document) {
+  private func encoded(_ document: inout Format.Document) throws -> Data {
     do {
-      let bytes = try format.encode(document)
+      let bytes = try format.encode(&document)
       guard bytes.count <= maximumSize else {
         throw StorageError(.valueTooLarge, "the file would have more than \(maximumSize) bytes.")
       }
-      return (bytes, try format.written(document, as: bytes))
+      return bytes
     } catch {
       throw StorageError(
         .encodingFailed, "The values cannot be written as one file: \((error as? StorageError)?.message ?? "\(error)")",

@@ -22,18 +22,18 @@ package protocol DocumentFormat: Sendable {
   /// Decodes a file. Throws `damaged` if it is not valid.
   func decode(_ file: Data) throws -> Document
 
-  /// Encodes a document as a file, which ``decode(_:)`` must accept.
-  func encode(_ document: Document) throws -> Data
-
-  /// Returns the document to keep in memory for a file just encoded from it.
-  func written(_ document: Document, as file: Data) throws -> Document
+  /// Encodes a document as a file, which ``decode(_:)`` must accept, and makes the document the one to keep in memory
+  /// with that file: the next one is encoded from it.
+  func encode(_ document: inout Document) throws -> Data
 
   func keys(of document: Document) -> [StoreKey]
   func content(of key: StoreKey, in document: Document) throws -> SlotContent?
   /// Returns the attribute that the file can represent, to be passed to `encodeStaged`; 0 for none.
   func tag(of attributes: ValueAttributes) -> UInt8
   /// Returns the attributes that ``content(of:in:)`` reports once a value with this tag is set in the document.
-  func attributes(of key: StoreKey, set data: Data, tag: UInt8, in document: Document) -> ValueAttributes
+  func attributes(
+    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> Document
+  ) throws -> ValueAttributes
   /// Returns whether there is a value, with its stamp, without decoding its bytes.
   func presence(of key: StoreKey, in document: Document) -> SlotPresence?
   func set(_ key: StoreKey, to item: Item, version: SlotID, in document: inout Document) throws
@@ -57,5 +57,10 @@ package protocol DocumentFormat: Sendable {
 
 extension DocumentFormat {
   package var holdsPropertyLists: Bool { false }
-  package func written(_ document: Document, as file: Data) throws -> Document { document }
+
+  /// Encodes a document that is not kept.
+  package func encode(_ document: Document) throws -> Data {
+    var document = document
+    return try encode(&document)
+  }
 }

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

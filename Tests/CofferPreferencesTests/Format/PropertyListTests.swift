@@ -27,6 +27,29 @@ import Testing
     }
   }
 
+  /// A save encodes the entry that it changes and copies the others.
+  @Test func savesOfSingleValuesMakeTheFileOfAWholeEncoding() throws {
+    var random = SeededGenerator(seed: 11)
+    var keys: [StoreKey] = ["CF$UID", "plain", StoreKey("\u{E9}"), StoreKey("e\u{301}")]
+    for _ in 0..<30 { if let key = try? StoreKey(RandomPreference.text(&random)) { keys.append(key) } }
+    var document = PropertyListDocument()
+    for round in 0..<2_000 {
+      guard let key = keys.randomElement(using: &random) else { break }
+      if round.isMultiple(of: 3) {
+        format.remove(key, from: &document)
+      } else {
+        let value = RandomPreference.value(&random)
+        let version = SlotID(owner: 1, number: UInt64(round))
+        format.set(key, to: PreferenceItem(data: value.bytes, kind: value.kind), version: version, in: &document)
+      }
+      let file = try format.encode(&document)
+      var whole = PropertyListDocument()
+      whole.values = document.values
+      #expect(try file == format.encode(&whole), "round \(round)")
+      #expect(try format.decode(file).values == document.values, "round \(round)")
+    }
+  }
+
   /// A dictionary of one entry of this name is none to XML, also the outermost one.
   @Test("A suite whose only value has a reserved name can be read again")
   func reservedName() throws {

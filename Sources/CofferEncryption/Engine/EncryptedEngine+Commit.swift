@@ -48,6 +48,9 @@ extension EncryptedEngine {
     return commit
   }
 
+  /// Notes a commit that was made beside this engine, which the anchor covers after its interval.
+  func noteCommit() { freshness?.noteCommit(cipher.ring.generation) }
+
   /// Checks a batch before anything of it is sealed.
   func check(_ batch: WriteBatch) throws {
     try batch.check(capabilities, location: description)

@@ -160,10 +160,12 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Quarantines the damaged bytes, once, and returns the content written last.
   private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
     let kept = try keep(content)
-    let seal = (try? seal()) ?? nil
     let copy = try? control.read(copyName, limit: maximumSize).flatMap { copy -> Format.Document? in
-      // A file that only Coffer has written is replaced by exactly that state or none.
-      if let seal, seal.isBroken(by: content), !seal.isOf(copy.data) { return nil }
+      // The copy is the state that was written last, or was torn by a kill: whoever damaged the file, no other serves.
+      // Only earlier versions have left a copy without a seal.
+      if let seal = try control.read(sealName, limit: 4_096), DocumentSeal(seal.data)?.isOf(copy.data) != true {
+        return nil
+      }
       return try format.decode(copy.data)
     }
     let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }

@@ -150,6 +150,54 @@ import Testing
     #expect(await codeThrown { try await store.save(4, for: "a") } == .closed)
   }
 
+  /// Advances the clock by a pause after a failure, before whose end nothing is committed.
+  private func expectPause(_ pause: Duration, _ engine: FaultInjectingEngine) async {
+    await clock.waitForSleepers()
+    let count = engine.count(of: .commit)
+    clock.advance(by: pause - .milliseconds(1))
+    for _ in 0..<100 { await Task.yield() }
+    #expect(engine.count(of: .commit) == count && clock.sleeperCount == 1, "before \(pause)")
+    clock.advance(by: .milliseconds(1))
+    let deadline = ContinuousClock.now + .seconds(60)
+    while engine.count(of: .commit) == count, ContinuousClock.now < deadline { await Task.yield() }
+    #expect(engine.count(of: .commit) == count + 1, "after \(pause)")
+  }
+
+  @Test func thePauseDoublesWithEachFailureUntilACommitOrAFlush() async throws {
+    let engine = FaultInjectingEngine(memory)
+    let store = store(engine)
+    engine.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit, times: 11)
+    try await store.save(1, for: "a")
+    var pause = Duration.milliseconds(250)
+    for _ in 0..<10 {
+      await expectPause(pause, engine)
+      pause = min(pause * 2, .seconds(30))
+    }
+    #expect(pause == .seconds(30))
+    // A flush does not wait, and what it cannot commit is tried again after a window.
+    await clock.waitForSleepers()
+    #expect(await codeThrown { try await store.flush() } == .diskFull)
+    await expectPause(.milliseconds(500), engine)
+    #expect(memory.latestRevision.rawValue == 1)
+    try await store.save(2, for: "a")
+    await expectPause(.milliseconds(250), engine)
+  }
+
+  @Test func aFlushEndsALongPause() async throws {
+    let engine = FaultInjectingEngine(memory)
+    let store = store(engine)
+    engine.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit, times: 4)
+    try await store.save(1, for: "a")
+    for pause in [250, 500, 1_000, 2_000] { await expectPause(.milliseconds(pause), engine) }
+    await clock.waitForSleepers()
+    try await store.flush()
+    let deadline = ContinuousClock.now + .seconds(10)
+    while clock.sleeperCount > 0, ContinuousClock.now < deadline { await Task.yield() }
+    #expect(clock.sleeperCount == 0)
+    try await store.save(2, for: "a")
+    await expectPause(.milliseconds(250), engine)
+  }
+
   @Test func whatIsDiscardedIsGoneAndLaterSavesAreCommitted() async throws {
     let store = store()
     try await TypedStore(engine: memory).save(0, for: "a")

@@ -37,8 +37,10 @@ final class WriteBuffer: Sendable {
     var discarded: [ClosedRange<UInt64>] = []
     var run: Task<Void, any Error>?
     var failure: StorageError?
-    /// Whether a task waits for the end of the window.
-    var isScheduled = false
+    /// The number of commits that have failed since one succeeded or a flush began.
+    var failures = 0
+    /// The task that waits for the end of the window, or of the pause after a failure.
+    var waiting: Task<Void, Never>?
     var isClosed = false
 
     func write(of key: StoreKey) -> Write? { writes[key] ?? taken[key] }
@@ -49,15 +51,17 @@ final class WriteBuffer: Sendable {
       size += write.size - (writes.updateValue(write, forKey: item.key)?.size ?? 0)
     }
 
-    /// Notes that a task waits for the end of a window. Returns `false` if none is needed.
-    mutating func schedule() -> Bool {
-      guard !isScheduled, run == nil, !writes.isEmpty, failure?.code != .closed else { return false }
-      isScheduled = true
-      return true
+    /// Ends the pause after failed commits.
+    mutating func endPause() {
+      guard failures > 0 else { return }
+      failures = 0
+      waiting?.cancel()
+      waiting = nil
     }
 
     mutating func discard() -> [StoreKey] {
       guard !writes.isEmpty else { return [] }
+      endPause()
       defer {
         discarded.append(done + 1...last)
         (writes, size, failure) = ([:], 0, nil)
@@ -147,7 +151,7 @@ final class WriteBuffer: Sendable {
 
   /// Adds writes if there is room for their size in bytes, besides what they replace.
   private func add(_ items: some Collection<Item>, _ size: Int, _ durability: StoreDurability) throws -> Bool {
-    let (isAdded, isFirst) = try state.withLock { state -> (Bool, Bool) in
+    try state.withLock { state in
       guard !state.isClosed else {
         throw StorageError(
           .closed, "The store was closed.", advice: "Nothing was written by this call. Open the store again.",
@@ -156,22 +160,29 @@ final class WriteBuffer: Sendable {
       let room = policy.maximumPendingBytes - state.size - state.takenSize
       if size > room {
         let replaced = Set(items.map(\.key)).reduce(0) { $0 + (state.writes[$1]?.size ?? 0) }
-        guard size <= room + replaced else { return (false, false) }
+        guard size <= room + replaced else { return false }
       }
       for item in items { state.add(item) }
       state.durability = max(state.durability, durability)
-      return (true, state.schedule())
+      waitForWindow(&state)
+      return true
     }
-    if isFirst { waitForWindow() }
-    return isAdded
   }
 
-  /// Commits what is pending at the end of the window. The task retains the writes of a store that is no longer used.
-  private func waitForWindow() {
-    Task.detached { [self] in
-      try? await policy.clock.sleep(for: policy.window)
-      state.withLock { state in
-        state.isScheduled = false
+  /// The longest pause after a failed commit, unless the window is longer.
+  private static let longestPause = Duration.seconds(30)
+
+  /// Commits what is pending at the end of the window; after failures later, twice as long after each. The task retains
+  /// the writes of a store that is no longer used.
+  private func waitForWindow(_ state: inout State) {
+    guard state.waiting == nil, state.run == nil, !state.writes.isEmpty, state.failure?.code != .closed else { return }
+    let longer = policy.window * (1 << min(state.failures, 20))
+    let pause = state.failures == 0 ? policy.window : max(policy.window, min(longer, Self.longestPause))
+    state.waiting = Task.detached { [self] in
+      try? await policy.clock.sleep(for: pause)
+      self.state.withLock { state in
+        guard !Task.isCancelled else { return }
+        state.waiting = nil
         if !state.writes.isEmpty { _ = begin(&state) }
       }
     }
@@ -187,7 +198,10 @@ final class WriteBuffer: Sendable {
     let target = state.withLock { $0.last }
     while let (run, isIncluded) = try state.withLock({ state -> (Task<Void, any Error>, Bool)? in
       if state.discarded.contains(where: { $0.contains(target) }) { throw discarded }
-      return state.done < target ? (begin(&state), state.lastTaken >= target) : nil
+      guard state.done < target else { return nil }
+      // Writes that a flush commits wait no longer for the end of a pause, nor do later ones.
+      if state.run == nil { state.endPause() }
+      return (begin(&state), state.lastTaken >= target)
     }) {
       do { try await run.value } catch {
         // The writes came after this commit had begun: the next one takes them.
@@ -242,7 +256,7 @@ final class WriteBuffer: Sendable {
   private func end(
     _ rest: ArraySlice<(key: StoreKey, value: Write)>, _ durability: StoreDurability, _ failure: StorageError?
   ) {
-    let needsWindow = state.withLock { state in
+    state.withLock { state in
       for (key, write) in rest where state.writes[key] == nil {
         state.writes[key] = write
         state.size += write.size
@@ -251,9 +265,9 @@ final class WriteBuffer: Sendable {
       if failure == nil { state.done = state.lastTaken } else { state.durability = max(state.durability, durability) }
       // A store whose engine is closed stays so, and keeps its writes until they are discarded.
       if failure?.code == .closed { state.isClosed = true }
-      return state.schedule()
+      state.failures = failure == nil ? 0 : state.failures + 1
+      waitForWindow(&state)
     }
-    if needsWindow { waitForWindow() }
   }
 
   /// Discards the pending writes, after a commit that is under way. Returns their keys.

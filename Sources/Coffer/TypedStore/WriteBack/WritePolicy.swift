@@ -17,8 +17,9 @@ public enum WritePolicy: Sendable {
 /// try await store.flush()                           // returns once it is committed
 /// ```
 public struct WriteBackPolicy: Sendable {
-  /// The time between a save and the commit of what is pending. It begins again after a commit that has failed, and
-  /// for what was saved during one.
+  /// The time between a save and the commit of what is pending. It begins again for what was saved during a commit.
+  /// After a commit that has failed it is twice as long, and so on up to 30 seconds, until one succeeds or a flush
+  /// begins, which does not wait.
   public var window: Duration
   /// The maximum sum of the sizes of pending values and keys. A save beyond it waits for a flush, and throws if that
   /// fails; a batch that is larger by itself is committed before `save` returns.

@@ -36,8 +36,10 @@ extension SlotEngine {
   private static func files(_ directory: URL, _ configuration: SlotConfiguration) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(directory, configuration) }) { return reading }
     let slots = try FileSlots.open(directory, configuration)
-    return try await open(
+    let engine = try await open(
       slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
+    slots.acceptForeignFiles(configuration)
+    return engine
   }
 
   /// Opens the store of files in the directory at a path, as for a URL.
@@ -60,8 +62,10 @@ extension SlotEngine {
   private static func filesBlocking(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine {
     if let reading = try readOnly(directory, configuration) { return reading }
     let slots = try FileSlots.open(directory, configuration)
-    return try SlotEngine(
+    let engine = try SlotEngine(
       slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration)
+    slots.acceptForeignFiles(configuration)
+    return engine
   }
 
   /// Opens a store for reading only if it cannot be written or if the configuration demands it; returns `nil` for any
@@ -88,8 +92,13 @@ extension FileSlots {
     }
     let path = try canonical(asGiven, name)
     try ForeignFiles.refuse(in: path, location: "file:\(path)", unless: configuration.foreignData)
-    if configuration.foreignData == .ignore { ForeignFiles.accept(in: path) }
     return try FileSlots(path, name: "file:\(path)", maximumValueSize: configuration.maximumValueSize)
+  }
+
+  /// Accepts files that an earlier version has not converted, if the configuration says so: after the directory was
+  /// opened, since they stay refused if that fails.
+  fileprivate func acceptForeignFiles(_ configuration: SlotConfiguration) {
+    if configuration.foreignData == .ignore { ForeignFiles.accept(in: path) }
   }
 
   /// Opens a directory for reading only if it is a store that cannot be written or if the configuration demands it.

@@ -197,7 +197,16 @@ import Testing
     for (key, value) in contents {
       #expect(try Data(contentsOf: URL(fileURLWithPath: "\(origin)/\(key)")) == Data(value.utf8))
     }
+    // An opening that fails has accepted nothing.
+    let journal = "\(origin)/.coffer/journal.db"
+    try FileManager.default.moveItem(atPath: journal, toPath: journal + "-kept")
+    try FileManager.default.createDirectory(atPath: journal, withIntermediateDirectories: false)
+    await #expect(throws: StorageError.self) { _ = try await StoreLocation("file:\(origin)").open(options) }
+    #expect(FileManager.default.fileExists(atPath: "\(origin)/.coffer/taking-over"))
+    try FileManager.default.removeItem(atPath: journal)
+    try FileManager.default.moveItem(atPath: journal + "-kept", toPath: journal)
     try await StoreLocation("file:\(origin)").open(options).close()
+    #expect(!FileManager.default.fileExists(atPath: "\(origin)/.coffer/taking-over"))
     let store = TypedStore(engine: try await StoreLocation("file:\(origin)").open())
     for (key, value) in contents {
       #expect(try await store.engine.entry(StoreKey(key))?.value == Data(value.utf8))

@@ -44,6 +44,20 @@ struct TakeOverCommandTests {
     #expect(again.errors.contains("'broken': it is not JSON; it may be truncated."), "\(again.errors)")
   }
 
+  @Test("A dry run tells of values that look like base64 text, and of the encoding that decodes them")
+  func base64() async throws {
+    try FileManager.default.removeItem(atPath: sandbox.path("old/broken"))
+    try sandbox.write(Data("\"AAE=\"".utf8), to: "old/token.a")
+    let text = ["take-over", "old", "new.db", "--dry-run", "--encoding"]
+    let asText = try await sandbox.coffer(text + ["json"])
+    #expect(asText.status == 0, "\(asText.errors)")
+    #expect(asText.words.contains("1 value of them would be stored as text that looks like base64"), "\(asText.errors)")
+    #expect(asText.words.contains("; --encoding json-data stores the bytes of such text."), "\(asText.errors)")
+    #expect(try await sandbox.coffer(text + ["json", "--json"]).json()["base64Texts"] as? Int == 1)
+    let asBytes = try await sandbox.coffer(text + ["json-data", "--map", "token.*=t/*", "--only-mapped"])
+    #expect(asBytes.status == 0 && !asBytes.words.contains("base64"), "\(asBytes.errors)")
+  }
+
   @Test("A database without --table is refused with what to do")
   func unclear() async throws {
     _ = try await sandbox.coffer("set", "theme", "dark", "--store", "some.db")

@@ -128,6 +128,11 @@ private struct TakeOverCommand: Sendable {
       text += " The store has other values under those keys: --on-conflict keep or replace decides."
     }
     if report.unreadable > 0 { text += " What cannot be read stays as it is." }
+    if report.base64Texts > 0 {
+      text += " \(counted(report.base64Texts, "value")) of them would be stored as text that looks like base64"
+      let other = ["json": "json-data", "stored-json": "stored-data"][invocation.options[.encoding] ?? ""]
+      text += other.map { "; --encoding \($0) stores the bytes of such text." } ?? "."
+    }
     try? Output.error.note(text)
   }
 }
@@ -167,6 +172,7 @@ extension TakeOverReport {
       ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),
       ("takenBytes", .number(takenBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
       ("skipped", .number(skipped)), ("unreadable", .number(unreadable)), ("removed", .number(removedOriginals)),
+      ("base64Texts", .number(base64Texts)),
       ("omitted", .number(omittedEntries)),
       (
         "values",

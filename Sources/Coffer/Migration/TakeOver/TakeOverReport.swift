@@ -28,6 +28,8 @@ public struct TakeOverReport: Hashable, Sendable {
     public var outcome: Outcome
     /// Whether the original was removed.
     public var isOriginalRemoved = false
+    /// Whether the decoded value looks like base64 text; known of a dry run only.
+    var isBase64 = false
 
     /// Whether the store has the value.
     var isStored: Bool { outcome == .taken || outcome == .alreadyThere }
@@ -56,6 +58,9 @@ public struct TakeOverReport: Hashable, Sendable {
   public private(set) var skipped = 0
   /// The number of values that cannot be read or stored.
   public private(set) var unreadable = 0
+  /// The number of values that a dry run would store and that look like base64 text: another encoding may return the
+  /// bytes that they encode.
+  public private(set) var base64Texts = 0
   /// The number of originals that were removed.
   public private(set) var removedOriginals = 0
 
@@ -71,6 +76,7 @@ public struct TakeOverReport: Hashable, Sendable {
     case .taken:
       taken += 1
       takenBytes += entry.size ?? 0
+      if entry.isBase64 { base64Texts += 1 }
     case .alreadyThere: alreadyThere += 1
     case .conflict: conflicts += 1
     case .skipped: skipped += 1

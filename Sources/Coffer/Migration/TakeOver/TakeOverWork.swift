@@ -140,7 +140,9 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
           if let error = refused[item.key] { TakeOverReport.Outcome.unreadable(reason: error.message) } else {
             try await plan(item, isShared: shared.contains(item.key), &batch)
           }
-        entries.append(.init(name: item.original.name, key: item.key, size: size, outcome: outcome))
+        var entry = TakeOverReport.Entry(name: item.original.name, key: item.key, size: size, outcome: outcome)
+        entry.isBase64 = options.isDryRun && ForeignEncoding(recognizing: item.value) == .base64
+        entries.append(entry)
       }
       if options.isDryRun { return entries }
       do {

@@ -41,6 +41,13 @@ struct EncryptionChecks {
           store, "Its decryption is unfinished, so new values would be stored in plain: it is not opened.",
           fix: "If it was begun here, encrypt it again: coffer encrypt \(quoted). \(Self.otherwise)"))
     }
+    if ring.comparedValues {
+      findings.append(
+        .warning(
+          store,
+          "An earlier version noticed single values that were removed or replaced by older ones; this one does not.",
+          fix: "Look at the values that matter; then end this notice: coffer rotate \(quoted)"))
+    }
     let retired = ring.entries.filter { $0.state == .retired }.count
     if retired > 0 {
       findings.append(

@@ -47,7 +47,7 @@ struct EncryptionFacts {
       ("cipher", .optional(ring?.settings.algorithm.rawValue)),
       ("namesHidden", ring.map { .flag($0.settings.hidesNames) } ?? .none),
       ("padded", ring.map { .flag($0.settings.padsValues) } ?? .none), ("phase", .optional(ring?.phase.word)),
-      ("anchor", .optional(anchor?.rawValue)),
+      ("anchor", .optional(anchor?.rawValue)), ("comparedValues", ring.map { .flag($0.comparedValues) } ?? .none),
     ])
   }
 

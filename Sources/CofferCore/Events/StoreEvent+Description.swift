@@ -25,6 +25,8 @@ extension StoreEvent.Kind: CustomStringConvertible {
       "is an older copy: at revision \(rollback.found), and its anchor at \(rollback.anchored)"
     case .encryptionUnfinished(let isDecryption):
       "refused: its \(isDecryption ? "decryption" : "encryption") is unfinished"
+    case .valuesNotCompared:
+      "no longer notices single values that are removed or replaced by older ones, as an earlier version did"
     case .keysReplaced(let replacement): replacement.text
     }
   }

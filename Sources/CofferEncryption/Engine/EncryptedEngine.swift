@@ -155,6 +155,7 @@ public final class EncryptedEngine: EngineDecorator {
       try await freshness?.check(anchored, open, in: store)
       try engine.ciphers.check(open.ring)
     }
+    if open.ring.comparedValues { base.events?.tell(StoreEvent(location: base.description, .valuesNotCompared)) }
     engine.beginUpkeep()
     return engine
   }

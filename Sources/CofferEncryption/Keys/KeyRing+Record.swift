@@ -95,12 +95,12 @@ extension KeyRing {
     else { throw KeyRingHeader.damaged }
     guard let settings = EncryptionSettings(algorithm: plain[0], flags: plain[1]), let phase = Phase(rawValue: plain[2])
     else { throw Self.newer }
-    // 1 in a ring of an earlier version, whose anchor covered each value. That record means nothing any more.
     guard plain[3] <= 1 else { throw Self.newer }
     try self.init(
       storeID: header.storeID, settings: settings, indexKey: Self.key(in: body, at: 4),
       entries: (0..<Int(count)).map { try Self.entry(in: body, at: Self.prefixCount + Self.entryCount * $0) },
       phase: phase, coverage: header.coverage, label: label, generation: header.generation)
+    comparedValues = plain[3] == 1
   }
 
   private static func key(in body: SecretBytes, at offset: Int) throws -> DataKey {

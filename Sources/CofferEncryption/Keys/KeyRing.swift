@@ -49,6 +49,9 @@ package struct KeyRing: Sendable {
   package var phase: Phase
   /// Which values are encrypted. ``EncryptedEngine/encrypt(_:key:configuration:)`` can change it to `all`.
   package var coverage: Coverage
+  /// Whether an earlier version wrote the ring and compared each value with the anchor of the store, which this one
+  /// does not. A ring that is written again does not state it.
+  package internal(set) var comparedValues = false
   /// The label of the store that the ring belongs to: it opens for no other one.
   package var label: String
   /// The number of changes of the ring so far: 0 for a ring that was never sealed, and one more with each sealing.

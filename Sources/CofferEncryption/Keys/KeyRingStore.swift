@@ -314,6 +314,7 @@ package struct KeyRingStore: Sendable {
       let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
       var ring = ring
       ring.generation = ring.nextGeneration
+      ring.comparedValues = false
       return OpenKeyRing(
         ring: ring, root: root,
         revisions: OpenKeyRing.Revisions(record: commit.revision, copy: commit.revision))

@@ -54,6 +54,27 @@ struct EncryptionDoctorTests {
     #expect(wrong.status == 1 && wrong.text.contains("does not open the key ring"), "\(wrong.text)")
   }
 
+  @Test("A ring under which an earlier version compared each value is told, until it is written again")
+  func comparedValues() async throws {
+    let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("../../CofferEncryptionTests/Golden/format-1-tracked.keyring").standardized
+    try sandbox.write(Data("golden key material, 32 bytes or more".utf8), to: "golden.key")
+    try #require(chmod(sandbox.path("golden.key"), 0o600) == 0)
+    let record = try Data(contentsOf: golden)
+    let base = try await SQLiteEngine.open(at: sandbox.path("old.db"))
+    let names = ["encryption", "encryption.copy"] as [StoreKey]
+    try await base.commit(WriteBatch(names.map { .putRecord(SystemRecordName($0), record) }), from: StoreOrigin())
+    try await base.close()
+    let key = ["--key-file", sandbox.path("golden.key"), "--label", ""]
+    let doctor = try await sandbox.coffer(["doctor", "old.db"] + key)
+    #expect(doctor.status == 0 && doctor.text.contains("removed or replaced by older ones"), "\(doctor.text)")
+    let info = try await sandbox.coffer(["info", "--store", "old.db"] + key)
+    #expect(info.text.contains("single older values are not noticed"), "\(info.text)")
+    try await sandbox.coffer(["rotate", "old.db"] + key)
+    let later = try await sandbox.coffer(["doctor", "old.db"] + key)
+    #expect(later.status == 0 && !later.text.contains("replaced by older ones"), "\(later.text)")
+  }
+
   @Test("A key file of another user is a problem, unless the user is root")
   func owner() throws {
     let file = SecretFile(path: key, content: .key)

@@ -70,7 +70,7 @@ enum CommitStatements {
   private static let replacing = """
     ON CONFLICT (store, record, key) DO UPDATE SET revision = excluded.revision, checksum = excluded.checksum,
       expires = excluded.expires, attributes = excluded.attributes, value = CASE
-        WHEN substr(excluded.value, 1, 5) <> '\\xff43454e56'
+        WHEN v.attributes IS NOT NULL AND substr(excluded.value, 1, 5) <> '\\xff43454e56'
           AND encode(v.attributes, 'hex') ~ '^(01.{6})?(02.{6})?(03.{20})?04'
           AND NOT EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = 'encryption')
         THEN NULL ELSE excluded.value END
@@ -143,7 +143,7 @@ extension GroupChange {
 
   private func formDeletions(_ store: Int64) -> [ServerCall] {
     guard !outdatedForms.isEmpty else { return [] }
-    let keys = outdatedForms.sorted().map(\.data)
+    let keys = outdatedForms.map(\.data)
     return [ServerCall(CommitStatements.deleteForms, [.int8(store), .bytesArray(keys)])]
   }
 
@@ -153,8 +153,8 @@ extension GroupChange {
       var (chunk, size) = ([PutRow](), 0)
       // In the order of the keys: transactions that lock rows in one order do not block each other in a circle, and the
       // index is read in its order.
-      for name in rows.keys.filter({ $0.isRecord == isRecord }).sorted(by: { $0.key < $1.key }) {
-        guard case .put(let value, let attributes, let checksum, let number)? = rows[name] else { continue }
+      for (name, change) in rows.filter({ $0.key.isRecord == isRecord }).sorted(by: { $0.key.key < $1.key.key }) {
+        guard case .put(let value, let attributes, let checksum, let number) = change else { continue }
         let row = PutRow(
           key: name.key.data, back: Int64(requests.count - 1 - number), checksum: checksum,
           expires: attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds,

@@ -16,13 +16,14 @@ struct GroupChange {
   private(set) var clears: [StoreKey?] = []
   private(set) var rows: [RowName: RowChange] = [:]
   /// The kept forms that are outdated by changes of their values, and are removed before the rows are written.
-  private(set) var outdatedForms: Set<StoreKey> = []
+  private(set) var outdatedForms: [StoreKey] = []
 
   /// Adds the operations of a request.
   mutating func add(_ request: CommitRequest) {
     guard request.isChange else { return }
     let number = requests.count
     requests.append(request)
+    rows.reserveCapacity(rows.count + request.operations.count)
     for (operation, checksum) in zip(request.operations, request.checksums) {
       switch operation {
       case .put(let key, let value, let attributes):
@@ -38,10 +39,11 @@ struct GroupChange {
       }
     }
     guard !request.keepsForms else { return }
-    for form in KeptForms.outdated(by: request.operations) {
-      outdatedForms.insert(form)
-      rows[RowName(isRecord: false, key: form)] = nil
-    }
+    let forms = KeptForms.outdated(by: request.operations)
+    outdatedForms += forms
+    // None is among those that the request writes itself.
+    guard number > 0 else { return }
+    for form in forms { rows[RowName(isRecord: false, key: form)] = nil }
   }
 
   private mutating func clear(_ prefix: StoreKey?) {

@@ -159,12 +159,15 @@ static inline void coffer_pq_lower(int sign) {
 
 #define coffer_pq_readable 1
 #define coffer_pq_writable 2
+// The end of what the peer sends, where nothing else is waited for.
+#define coffer_pq_ended 4
 
 // Watches a socket, or changes what is watched. Returns 0 on success.
 static inline int coffer_pq_watch(int poll, int socket, uint64_t id, int interest, int is_new) {
   struct epoll_event event = {.events = 0};
   if (interest & coffer_pq_readable) event.events |= EPOLLIN;
   if (interest & coffer_pq_writable) event.events |= EPOLLOUT;
+  if (interest & coffer_pq_ended) event.events |= EPOLLRDHUP;
   event.data.u64 = id;
   return epoll_ctl(poll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
 }
@@ -182,7 +185,7 @@ static inline int coffer_pq_wait(int poll, uint64_t *ids, int *ready, int capaci
   for (int index = 0; index < count; index++) {
     uint32_t seen = events[index].events;
     ids[index] = events[index].data.u64;
-    ready[index] = (seen & (EPOLLIN | EPOLLHUP | EPOLLERR) ? coffer_pq_readable : 0) |
+    ready[index] = (seen & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR) ? coffer_pq_readable : 0) |
                    (seen & (EPOLLOUT | EPOLLHUP | EPOLLERR) ? coffer_pq_writable : 0);
   }
   return count < 0 ? 0 : count;

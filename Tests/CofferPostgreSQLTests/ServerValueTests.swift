@@ -30,14 +30,18 @@ struct ServerValueTests {
     let call = ServerCall(
       ServerStatement("", [.bytes, .bytes, .text, .bytes]), [.bytes(Data()), .null, .text("ab"), .bytes(value)])
     #expect(call.isValid && call.size == 102)
-    call.withParameters { values, sizes in
+    let isCalled = call.withParameters { values, sizes, formats in
+      guard let values, let sizes, let formats else { return false }
       #expect(values[0] != nil)
       #expect(values[1] == nil)
       #expect(values[2].map { $0.pointee } == 97)
-      #expect(sizes == [0, 0, 2, 100])
+      #expect((0..<4).map { sizes[$0] } == [0, 0, 2, 100])
+      #expect((0..<4).allSatisfy { formats[$0] == 1 })
       // A value is not copied before libpq does.
       #expect(value.withUnsafeBytes { UnsafeRawPointer(values[3]) == $0.baseAddress })
+      return true
     }
+    #expect(isCalled)
     #expect(!ServerCall(ServerStatement("", [.text]), []).isValid)
   }
 }

@@ -18,6 +18,11 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private var id: UInt64 = 0
   private var isOpen = true
   private var mustFlush = false
+  /// What the loop waits for, besides the end of the connection.
+  private var watched = (readable: true, writable: false)
+  /// Whether a caller's thread awaits what arrives.
+  private var isAwaited = false
+  private var isListening = false
   /// What is sent and not yet answered; the part before `answered` is.
   private var expectations: [Expectation] = []
   private var answered = 0
@@ -59,11 +64,12 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
 
   /// Runs `body` with the lock, then the reports that it has left.
   private func locked(_ body: () -> Void) {
-    let reports = lock.withLock { _ in
+    let left = lock.withLock { _ in
       body()
-      return takeReports()
+      defer { reports = [] }
+      return reports
     }
-    for report in reports { report() }
+    for report in left { report() }
   }
 
   #if COFFER_TSAN
@@ -71,11 +77,6 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     /// result: here the lock shows it.
     func synchronize() { lock.withLock { _ in } }
   #endif
-
-  private func takeReports() -> [@Sendable () -> Void] {
-    defer { reports = [] }
-    return reports
-  }
 
   /// Notes that an exchange has ended: with a loss, or with its outcomes.
   private func end(_ exchange: PendingExchange, _ loss: ConnectionLoss? = nil) {
@@ -90,7 +91,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   /// Sends an exchange on the thread of the loop, or lets it wait until what precedes it has left.
   func send(_ exchange: PendingExchange) {
     locked {
-      guard isOpen else { return end(exchange, lostBefore()) }
+      guard isOpen else { return end(exchange, status.loss ?? Self.abandoned) }
       waiting.append(exchange)
       thread.noteDeadline(exchange.deadline)
       sendWaiting()
@@ -108,22 +109,19 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
       else { return (false, nil) }
       // The loop has this connection as a source, so that its thread lives.
       if thread.noteDeadline(exchange.deadline) { loop.wake() }
-      if let obstacle = transmit(exchange) {
-        giveUp(.closedByPeer, obstacle)
-      } else if !mustFlush, isAwaited() {
-        return (true, PQsocket(handle))
-      }
-      return (true, nil)
+      let awaits = mayAwait()
+      if awaits { isAwaited = true }
+      if let obstacle = transmit(exchange) { giveUp(.closedByPeer, obstacle) }
+      return (true, awaits ? PQsocket(handle) : nil)
     }
     if let socket = sent?.awaited { receive(soonFrom: socket) }
     return sent?.isSent ?? false
   }
 
-  /// Whether the caller's thread awaits the answer to what it has sent; the loop then does not.
-  private func isAwaited() -> Bool {
+  /// Whether the caller's thread awaits the answer to what it sends; the loop then does not.
+  private func mayAwait() -> Bool {
     unawaited -= 1
-    guard unawaited < 0, loop.mayAwait else { return false }
-    return thread.watch(PQsocket(handle), for: id, writable: false, readable: false, isNew: false)
+    return unawaited < 0 && loop.mayAwait
   }
 
   private func receive(soonFrom socket: Int32) {
@@ -131,12 +129,30 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     locked {
       // A server that is slow once is mostly slow.
       lastUnawaited = isSoon ? 0 : min(2 * lastUnawaited + 1, 63)
-      unawaited = lastUnawaited
+      (unawaited, isAwaited) = (lastUnawaited, false)
       guard isOpen else { return }
       receive()
-      guard isOpen, !thread.watch(PQsocket(handle), for: id, writable: mustFlush, isNew: false) else { return }
-      giveUp(.closedByPeer, Self.notWatched)
+      if isOpen, !watch() { giveUp(.closedByPeer, Self.notWatched) }
     }
+  }
+
+  /// Lets the loop receive what arrives without having been asked for. Else it may not look at an idle connection.
+  func listen() {
+    locked {
+      isListening = true
+      if isOpen, !watch() { giveUp(.closedByPeer, Self.notWatched) }
+    }
+  }
+
+  /// Lets the loop wait for what is needed. It goes on waiting for answers until a caller's thread does, and that
+  /// leaves an idle connection unwatched: two system calls less for each exchange of a single caller.
+  private func watch() -> Bool {
+    let isNeeded = watched.readable || isListening || answered < expectations.count
+    let wanted = (readable: isNeeded && !isAwaited, writable: mustFlush)
+    guard wanted != watched else { return true }
+    watched = wanted
+    return thread.watch(
+      PQsocket(handle), for: id, writable: wanted.writable, readable: wanted.readable, isNew: false)
   }
 
   private func sendWaiting() {
@@ -145,11 +161,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
       if exchange.isValid {
         if let obstacle = transmit(exchange) { giveUp(.closedByPeer, obstacle) }
       } else {
-        end(
-          exchange,
-          ConnectionLoss(
-            .invalidCall, "The parameters have the wrong number, or a size that the protocol cannot express.",
-            mayHaveRun: false))
+        end(exchange, ConnectionLoss(.invalidCall, Self.invalid, mayHaveRun: false))
       }
     }
   }
@@ -182,8 +194,8 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private func transmit(_ call: ServerCall, of exchange: PendingExchange) -> Bool {
     let prepared = statements[call.statement]
     expectations.append(.outcome(exchange, prepared))
-    let (count, formats) = (Int32(call.values.count), [Int32](repeating: 1, count: call.values.count))
-    return call.withParameters { values, sizes in
+    let count = Int32(call.values.count)
+    return call.withParameters { values, sizes, formats in
       if let prepared { return PQsendQueryPrepared(handle, prepared.name, count, values, sizes, formats, 1) == 1 }
       let types = call.statement.types.map { Oid($0.rawValue) }
       return PQsendQueryParams(handle, call.statement.text, count, types, values, sizes, formats, 1) == 1
@@ -192,14 +204,10 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
 
   /// Returns the reason why the connection cannot be used any more; `nil` for none.
   private func flush() -> String? {
-    let before = mustFlush
-    switch PQflush(handle) {
-    case 0: mustFlush = false
-    case 1: mustFlush = true
-    default: return Self.closed
-    }
-    guard before != mustFlush else { return nil }
-    return thread.watch(PQsocket(handle), for: id, writable: mustFlush, isNew: false) ? nil : Self.notWatched
+    let unsent = PQflush(handle)
+    guard unsent >= 0 else { return Self.closed }
+    mustFlush = unsent > 0
+    return watch() ? nil : Self.notWatched
   }
 
   // MARK: Receiving
@@ -258,7 +266,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private func take(_ result: OpaquePointer) {
     let resultStatus = PQresultStatus(result)
     let failure = ServerFailure(result)
-    if let failure, endsSession(result) {
+    if let failure, ServerFailure.endsSession(result) {
       PQclear(result)
       farewell = failure.sqlState
       return giveUp(.closedByPeer, "The server has ended the session (SQLSTATE \(failure.sqlState)).")
@@ -302,12 +310,6 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     if let statement = statements.first(where: { $0.value === prepared })?.key { statements[statement] = nil }
   }
 
-  /// Whether the server closes the connection after an error.
-  private func endsSession(_ result: OpaquePointer) -> Bool {
-    guard let severity = PQresultErrorField(result, coffer_pq_severity) else { return false }
-    return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0
-  }
-
   private func takeNotifications() {
     while isOpen, let notification = PQnotifies(handle) {
       let payload = notification.pointee.extra.map { String(cString: $0) } ?? ""
@@ -320,7 +322,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   /// Handles a notice, which libpq passes on while it reads.
   fileprivate func note(_ notice: OpaquePointer) {
     let sqlState = PQresultErrorField(notice, coffer_pq_sqlstate).map { String(cString: $0) } ?? ""
-    if endsSession(notice) {
+    if ServerFailure.endsSession(notice) {
       farewell = sqlState
       return
     }
@@ -366,7 +368,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     locked {
       guard isOpen else { return }
       isOpen = false
-      end(ConnectionLoss(.abandoned, "The connection was closed.", mayHaveRun: false))
+      end(Self.abandoned)
     }
   }
 
@@ -383,10 +385,8 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     if let handler { reports.append { handler(loss) } }
   }
 
-  private func lostBefore() -> ConnectionLoss {
-    status.loss ?? ConnectionLoss(.abandoned, "The connection was closed.", mayHaveRun: false)
-  }
-
+  private static let abandoned = ConnectionLoss(.abandoned, "The connection was closed.", mayHaveRun: false)
+  private static let invalid = "The parameters have the wrong number, or a size that the protocol cannot express."
   private static let closed = "The server, or something on the way to it, has closed the connection."
   private static let notWatched = "The system cannot wait for the connection."
   private static let unexpected = "The server's answers do not match what was sent."

@@ -163,10 +163,10 @@ final class LoopThread: @unchecked Sendable {
     }
   }
 
-  /// Watches a socket for a source.
+  /// Watches a socket for a source: at least for the end of its connection.
   func watch(_ socket: Int32, for id: UInt64, writable: Bool, readable: Bool = true, isNew: Bool) -> Bool {
     let interest =
-      (readable ? coffer_pq_readable : 0) | (writable ? coffer_pq_writable : 0)
+      (readable ? coffer_pq_readable : coffer_pq_ended) | (writable ? coffer_pq_writable : 0)
     return coffer_pq_watch(poll, socket, id, interest, isNew ? 1 : 0) == 0
   }
 

@@ -1,4 +1,5 @@
 import CofferCPostgreSQL
+import Glibc
 
 /// Calls that are sent together, with the outcomes that have arrived.
 // Sendable: `result` and `loss` are used with the lock of the connection, and not after it; the rest is constant.
@@ -64,6 +65,12 @@ extension ServerFailure {
     guard PQresultStatus(result) == PGRES_FATAL_ERROR else { return nil }
     // Without a code, the error is libpq's own.
     self.init(sqlState: PQresultErrorField(result, coffer_pq_sqlstate).map { String(cString: $0) } ?? "08006")
+  }
+
+  /// Whether the server closes the connection after an error or a notice.
+  static func endsSession(_ result: OpaquePointer) -> Bool {
+    guard let severity = PQresultErrorField(result, coffer_pq_severity) else { return false }
+    return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0
   }
 
   /// The server no longer knows a prepared statement.

@@ -68,6 +68,7 @@ final class ServerConnection: Sendable {
   /// Calls `body` for each notification, on the thread that has received it. It must not block.
   func onNotification(_ body: @escaping @Sendable (_ channel: String, _ payload: String) -> Void) {
     status.onNotification(body)
+    channel.listen()
   }
 
   /// Calls `body` once when the connection has ended for any reason, also when the server closes an idle one; at once

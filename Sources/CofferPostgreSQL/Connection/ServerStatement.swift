@@ -5,7 +5,7 @@ import Foundation
 /// Each connection prepares it at its first use, in the same round trip. Make constants of them: two statements are
 /// equal if their texts and types are, and the server keeps each text that was prepared as long as the connection
 /// lives.
-struct ServerStatement: Hashable, Sendable {
+final class ServerStatement: Hashable, Sendable {
   let text: String
   let types: [ServerType]
   /// Whether the statement is prepared under a name. The preparation precedes the whole exchange, so that a statement
@@ -22,6 +22,10 @@ struct ServerStatement: Hashable, Sendable {
   }
 
   func hash(into hasher: inout Hasher) { hasher.combine(hash) }
+
+  static func == (left: ServerStatement, right: ServerStatement) -> Bool {
+    left === right || left.text == right.text && left.types == right.types && left.isPrepared == right.isPrepared
+  }
 }
 
 /// A statement with the values of its parameters.
@@ -43,25 +47,42 @@ struct ServerCall: Sendable {
     values.count == statement.types.count && values.allSatisfy { $0.encoded?.count ?? 0 <= Int(Int32.max) }
   }
 
-  /// Calls `body` with the parameters where they are, as libpq takes them: their addresses and sizes, valid only during
-  /// the call.
-  func withParameters<R>(_ body: (_ values: [UnsafePointer<CChar>?], _ sizes: [Int32]) -> R) -> R {
-    // An empty value needs an address, since a missing one is NULL.
-    withUnsafePointer(to: CChar(0)) { empty in
-      var (pointers, sizes): ([UnsafePointer<CChar>?], [Int32]) = ([], [])
-      func add(_ rest: ArraySlice<ServerValue>) -> R {
-        guard let value = rest.first else { return body(pointers, sizes) }
-        sizes.append(Int32(clamping: value.encoded?.count ?? 0))
-        guard let encoded = value.encoded else {
-          pointers.append(nil)
-          return add(rest.dropFirst())
-        }
-        return encoded.withUnsafeBytes { bytes in
-          pointers.append(bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty)
-          return add(rest.dropFirst())
+  /// Calls `body` with the parameters where they are, as libpq takes them: their addresses, sizes and formats, valid
+  /// only during the call.
+  func withParameters(
+    _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<Int32>?, UnsafePointer<Int32>?) -> Bool
+  ) -> Bool {
+    withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: values.count) { addresses in
+      withUnsafeTemporaryAllocation(of: Int32.self, capacity: 2 * values.count) { numbers in
+        // An empty value needs an address, since a missing one is NULL.
+        withUnsafePointer(to: CChar(0)) { empty in
+          numbers.initialize(repeating: 1)
+          return place(0, addresses, numbers, empty) {
+            body(
+              UnsafePointer(addresses.baseAddress), UnsafePointer(numbers.baseAddress),
+              numbers.baseAddress.map { UnsafePointer($0 + values.count) })
+          }
         }
       }
-      return add(values[...])
+    }
+  }
+
+  /// Stores the address and the size of each parameter from `index` on, then calls `body`: short data has an address
+  /// only while it is lent.
+  private func place(
+    _ index: Int, _ addresses: UnsafeMutableBufferPointer<UnsafePointer<CChar>?>,
+    _ sizes: UnsafeMutableBufferPointer<Int32>, _ empty: UnsafePointer<CChar>, _ body: () -> Bool
+  ) -> Bool {
+    guard index < values.count else { return body() }
+    guard let encoded = values[index].encoded else {
+      addresses.initializeElement(at: index, to: nil)
+      sizes[index] = 0
+      return place(index + 1, addresses, sizes, empty, body)
+    }
+    return encoded.withUnsafeBytes { bytes in
+      addresses.initializeElement(at: index, to: bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty)
+      sizes[index] = Int32(clamping: bytes.count)
+      return place(index + 1, addresses, sizes, empty, body)
     }
   }
 }

@@ -24,7 +24,7 @@ extension PostgreSQLStore {
   func entry(_ key: StoreKey) async throws -> StoreEntry? {
     let values: [ServerValue] = [.int8(id), .bool(false), .bytes(key.data)]
     let rows = try await read(ServerCall(ReadStatements.row, values))
-    return try rows.isNull(0, 2) ? nil : entry(key, StoredRow(rows, 0, from: 3))
+    return try rows.isNull(0, 2) ? nil : entry(key, StoredRow(rows, 0, from: 2))
   }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
@@ -36,7 +36,7 @@ extension PostgreSQLStore {
     let values: [ServerValue] = [.int8(id), .bool(true), .bytes(name.key.data)]
     let rows = try await read(ServerCall(ReadStatements.row, values))
     guard !rows.isNull(0, 2) else { return nil }
-    let row = StoredRow(rows, 0, from: 3)
+    let row = StoredRow(rows, 0, from: 2)
     guard row.isWhole(RowName(isRecord: true, key: name.key), store: id), let content = row.value else {
       throw StorageError(
         .damaged, "The system record '\(name)' is damaged.", advice: "Restore a backup of the database.",

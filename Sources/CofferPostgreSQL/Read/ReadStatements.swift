@@ -14,7 +14,7 @@ enum ReadStatements {
   /// Reads one row by its key, which is cheaper than a list of one.
   static let row = ServerStatement(
     """
-    SELECT s.head, s.epoch, v.key, \(columns), v.value FROM coffer.stores s
+    SELECT s.head, s.epoch, \(columns), v.value FROM coffer.stores s
     LEFT JOIN coffer.values v ON v.store = s.store AND v.record = $2 AND v.key = $3 WHERE s.store = $1
     """, [.int8, .bool, .bytes])
 

@@ -35,7 +35,7 @@ extension PostgreSQLEngine: QuarantiningEngine {
     let rows = try await store.database.read(
       ServerCall(ReadStatements.row, [.int8(store.id), .bool(false), .bytes(key.data)]))
     guard !rows.isNull(0, 2) else { return nil }
-    let row = StoredRow(rows, 0, from: 3)
+    let row = StoredRow(rows, 0, from: 2)
     guard !row.isWhole(RowName(isRecord: false, key: key), store: store.id) || row.attributes == nil else { return nil }
     let finding = Finding(key: key, revision: row.revision, checksum: row.checksum, value: row.value ?? Data())
     if !isReadOnly { try await store.keep(finding) }

@@ -129,7 +129,9 @@ struct Bench {
       }
     }
     if let maximum = limit.maximumMicroseconds {
-      compare(median, maximum * scale, limit.reached.map { $0 * scale }) { "\(name): \(median.short) µs is above \($0)" }
+      compare(median, maximum * scale, limit.reached.map { $0 * scale }) {
+        "\(name): \(median.short) µs is above \($0)"
+      }
     }
   }
 

@@ -57,7 +57,7 @@ struct ServerCall: Sendable {
         // An empty value needs an address, since a missing one is NULL.
         withUnsafePointer(to: CChar(0)) { empty in
           numbers.initialize(repeating: 1)
-          return place(0, addresses, numbers, empty) {
+          return lend(0, addresses, numbers, empty) {
             body(
               UnsafePointer(addresses.baseAddress), UnsafePointer(numbers.baseAddress),
               numbers.baseAddress.map { UnsafePointer($0 + values.count) })
@@ -67,9 +67,9 @@ struct ServerCall: Sendable {
     }
   }
 
-  /// Stores the address and the size of each parameter from `index` on, then calls `body`: short data has an address
+  /// Writes the address and the size of each parameter from `index` on, then calls `body`: short data has an address
   /// only while it is lent.
-  private func place(
+  private func lend(
     _ index: Int, _ addresses: UnsafeMutableBufferPointer<UnsafePointer<CChar>?>,
     _ sizes: UnsafeMutableBufferPointer<Int32>, _ empty: UnsafePointer<CChar>, _ body: () -> Bool
   ) -> Bool {
@@ -77,12 +77,12 @@ struct ServerCall: Sendable {
     guard let encoded = values[index].encoded else {
       addresses.initializeElement(at: index, to: nil)
       sizes[index] = 0
-      return place(index + 1, addresses, sizes, empty, body)
+      return lend(index + 1, addresses, sizes, empty, body)
     }
     return encoded.withUnsafeBytes { bytes in
       addresses.initializeElement(at: index, to: bytes.baseAddress?.assumingMemoryBound(to: CChar.self) ?? empty)
       sizes[index] = Int32(clamping: bytes.count)
-      return place(index + 1, addresses, sizes, empty, body)
+      return lend(index + 1, addresses, sizes, empty, body)
     }
   }
 }

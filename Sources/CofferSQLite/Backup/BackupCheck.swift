@@ -38,7 +38,7 @@ struct BackupCheck {
         .notAStore, "The file is the journal of a store whose values are kept elsewhere, not a backup.",
         advice: "Give a file made by 'coffer backup'. Nothing was changed.", location: location)
     }
-    let format = meta["format"] ?? 0
+    let format = meta.format
     guard format <= Schema.format else {
       throw StorageError(
         .newerFormat,

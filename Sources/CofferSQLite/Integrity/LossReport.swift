@@ -42,10 +42,10 @@ public struct LossReport: Hashable, Sendable {
 
   // MARK: In the database
 
-  private static let names = ["loss_after", "loss_up_to", "loss_durable", "loss_found_at"]
+  static let names = ["loss_after", "loss_up_to", "loss_durable", "loss_found_at"]
 
   init?(_ meta: StoreMeta) {
-    let numbers = Self.names.compactMap { meta[$0] }
+    let numbers = meta.loss.compactMap { $0 }
     guard numbers.count == Self.names.count else { return nil }
     self.init(
       after: StoreRevision(UInt64(bitPattern: numbers[0])), upTo: StoreRevision(UInt64(bitPattern: numbers[1])),

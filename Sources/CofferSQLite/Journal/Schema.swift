@@ -38,7 +38,7 @@ enum Schema {
       throw try ForeignDatabase(connection: connection, applicationID: applicationID).error()
     }
     let meta = try StoreMeta(connection)
-    let found = meta["format"] ?? 0
+    let found = meta.format
     guard found <= format else {
       throw StorageError(
         .newerFormat, "The store was written by a newer version: format \(found), this one reads up to \(format).",

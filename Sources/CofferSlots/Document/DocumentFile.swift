@@ -160,12 +160,10 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Quarantines the damaged bytes, once, and returns the content written last.
   private func lastCopy(insteadOf content: FileContent, _ error: StorageError) throws -> Format.Document {
     let kept = try keep(content)
+    let seal = (try? seal()) ?? nil
     let copy = try? control.read(copyName, limit: maximumSize).flatMap { copy -> Format.Document? in
-      // The copy is the state that was written last, or was torn by a kill: whoever damaged the file, no other serves.
-      // Only earlier versions have left a copy without a seal.
-      if let seal = try control.read(sealName, limit: 4_096), DocumentSeal(seal.data)?.isOf(copy.data) != true {
-        return nil
-      }
+      // A file that only Coffer has written is replaced by exactly that state or none.
+      if let seal, seal.isBroken(by: content), !seal.isOf(copy.data) { return nil }
       return try format.decode(copy.data)
     }
     let isFirst = state.withLock { $0.reported.insert(content.stamp).inserted }
@@ -277,14 +275,18 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return true
   }
 
-  /// Writes the copy and the seal in place and without a sync: the file itself is synced, so all that can be lost is
-  /// its protection, until ``repairCopy()``. The next commit makes up for an error.
+  /// Writes the copy and the seal without a sync: the file itself is synced, so all that can be lost is its protection,
+  /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
+  /// that a kill leaves might be decodable.
   private func keepCopy(_ bytes: Data, _ stamp: FileStamp) {
-    _ = try? control.write(bytes, to: copyName, isSynced: false)
+    let waiting = copyName + ".new"
+    if (try? control.write(bytes, to: waiting, isSynced: false)) != nil {
+      try? control.rename(waiting, to: copyName, in: control)
+    }
     _ = try? control.write(DocumentSeal(bytes, stamp).encoded, to: sealName, isSynced: false)
   }
 
-  /// Writes a copy again that a kill or a power loss has left torn. Only one process at a time may call this.
+  /// Writes a copy again that a power loss has left torn, or a kill without its seal. Only one process at a time may call this.
   func repairCopy() throws {
     guard let copy = try control.read(copyName, limit: maximumSize), try seal()?.isOf(copy.data) != true else { return }
     let present = try readAgain()

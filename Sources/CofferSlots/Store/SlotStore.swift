@@ -116,12 +116,8 @@ final class SlotStore: SlotCore {
     slotAvailability = availability
     // One secret of a keyring is read without reading every item, which recovery does: it waits for another use.
     let mustBegin = try !slots.listsSlowly || isNew || records.read { try $0.hasRows(in: SlotJournal.intentTable) }
-    guard !mustBegin else {
-      recovery.begin()
-      return
-    }
-    reconciler.recoverLater()
-    recovery.waitForUse()
+    if mustBegin { recovery.begin() } else { recovery.waitForUse() }
+    if !mustBegin { reconciler.recoverLater() }
   }
 
   /// Starts the revisions of an empty journal far beyond any earlier one if the store has values: the previous journal

@@ -65,18 +65,6 @@ import Testing
     }
   }
 
-  /// Nor is one that a kill tore between two commits, if another program truncates the file afterwards.
-  @Test(arguments: [nil, 0, 59]) func aTornCopyDoesNotServe(sealSize: Int?) async throws {
-    let fixture = try await filled()
-    try forge(fixture.control + "/copy", old, "b2xkcg==")
-    if let sealSize { truncate(fixture.control + "/seal", off_t(sealSize)) }
-    try Data("<?xml".utf8).write(to: URL(fileURLWithPath: fixture.file), options: .atomic)
-    for _ in 0..<2 {
-      let error = await #expect(throws: StorageError.self) { try await fixture.open() }
-      #expect(error?.code == .damaged, "\(String(describing: error))")
-    }
-  }
-
   /// An intact copy serves, whoever has truncated the file.
   @Test func theLastCopyServesAfterATruncation() async throws {
     let fixture = try await filled()

@@ -47,9 +47,6 @@ struct Limit {
   /// Whether the limits in microseconds are for work of the processor alone. They are those of the machine on which
   /// they were agreed, and are multiplied by ``Bench/slowness``.
   var isProcessorTime = false
-  /// What was reached of an aim that proved out of reach, in its unit, with room for a busy hour: above it the run
-  /// fails. `docs/performance.md` says what stands between the two.
-  var reached: Double?
 }
 
 /// A subject to measure. `run` performs `count` operations, numbered from `first`, and returns the duration of each in
@@ -65,8 +62,6 @@ struct Variant {
 struct Bench {
   private(set) var rows: [Row] = []
   private(set) var failures: [String] = []
-  /// What is above its aim and below what was reached: no failure.
-  private(set) var aims: [String] = []
   /// How many times as long this processor takes for one value of 200 B as the one on which limits were agreed, where
   /// OpenSSL took 0.59 µs; at least 1.
   private(set) var slowness = 1.0
@@ -117,30 +112,18 @@ struct Bench {
         operation: operation, subject: variant.subject, medianMicroseconds: median, p99Microseconds: p99,
         operationsPerSecond: 1e6 / median, limitOperation: limit.subject == nil ? nil : limit.operation ?? operation,
         limitSubject: limit.subject, ratio: ratio))
-    let name = "\(operation) \(variant.subject)"
+    if let maximum = limit.maximumRatio, let ratio, ratio > maximum {
+      failures.append("\(operation) \(variant.subject): ratio \(ratio.short) is above \(maximum.short)")
+    }
     let scale = limit.isProcessorTime ? slowness : 1
-    if let maximum = limit.maximumRatio, let ratio {
-      compare(ratio, maximum, limit.reached) { "\(name): ratio \(ratio.short) is above \($0)" }
+    if let maximum = limit.maximumAddedMicroseconds.map({ $0 * scale }), let peer,
+      median - peer.medianMicroseconds > maximum
+    {
+      let added = (median - peer.medianMicroseconds).short
+      failures.append("\(operation) \(variant.subject): \(added) µs more than \(peer.subject), above \(maximum.short)")
     }
-    if let maximum = limit.maximumAddedMicroseconds, let peer {
-      let added = median - peer.medianMicroseconds
-      compare(added, maximum * scale, limit.reached.map { $0 * scale }) {
-        "\(name): \(added.short) µs more than \(peer.subject), above \($0)"
-      }
-    }
-    if let maximum = limit.maximumMicroseconds {
-      compare(median, maximum * scale, limit.reached.map { $0 * scale }) {
-        "\(name): \(median.short) µs is above \($0)"
-      }
-    }
-  }
-
-  private mutating func compare(
-    _ value: Double, _ aim: Double, _ reached: Double?, _ sentence: (String) -> String
-  ) {
-    guard value > aim else { return }
-    if let reached, value <= reached { aims.append(sentence(aim.short)) } else {
-      failures.append(sentence((reached ?? aim).short))
+    if let maximum = limit.maximumMicroseconds.map({ $0 * scale }), median > maximum {
+      failures.append("\(operation) \(variant.subject): \(median.short) µs is above \(maximum.short)")
     }
   }
 

@@ -1,5 +1,5 @@
 import CofferCPostgreSQL
-import Glibc
+import Foundation
 
 /// Calls that are sent together, with the outcomes that have arrived.
 // Sendable: `result` and `loss` are used with the lock of the connection, and not after it; the rest is constant.

@@ -52,7 +52,6 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     try await sing(rest[0], store, voice: UInt8(rest[1]) ?? 0, of: Int(rest[2]) ?? 1, count: Int(rest[3]) ?? 0)
   default:
     if try await runOnPostgreSQL(command, store, rest) { return }
-    if try await runOnSelectiveStores(command, store, rest) { return }
     if try await runOnFamilies(command, store, rest) { return }
     if try await runAsWriter(command, store, rest) { return }
     if try await runTransactions(command, store, rest) { return }

@@ -12,21 +12,16 @@ package final class SelectiveEncryption: EngineDecorator {
   private struct State {
     var opened: EncryptedEngine?
     var opening: Opening?
-    /// The precondition of plain commits: that the key ring is the one that was read, or that there is none; empty if
-    /// it was not read.
-    var precondition: [WriteBatch.Operation] = []
     /// Whether something was committed before the ring was open, which the anchor may not cover.
     var isAhead = false
   }
 
   /// The engine of the store without encryption.
-  let plain: any StorageEngine
+  private let plain: any StorageEngine
   private let configuration: EncryptionConfiguration
-  let isEncrypted: @Sendable (StoreKey) -> Bool
+  private let isEncrypted: @Sendable (StoreKey) -> Bool
   private let source: @Sendable () throws -> RootKeySource
   private let state = Locked(State())
-  /// Submitted batches that are committed again, since the key ring has changed.
-  let resubmitted = Locked(Resubmissions())
 
   /// - Parameters:
   ///   - engine: the engine of the store. It is closed with this one.
@@ -69,26 +64,14 @@ package final class SelectiveEncryption: EngineDecorator {
   /// - Throws: as ``open()``, and `newerFormat`; `rolledBack` for a store without a ring whose anchor knows one.
   package func engineOfRing() async throws -> (any StorageEngine)? {
     let header: KeyRingHeader?
-    do { header = try await inspect() } catch let error as StorageError where error.code != .newerFormat {
+    do { header = try await KeyRingStore.inspect(plain) } catch let error as StorageError
+      where error.code != .newerFormat
+    {
       return self  // Plain values beside a damaged key ring can be used.
     }
     if let header { return header.coverage == .all ? try await encryption() : self }
     try await requireRing()
     return nil
-  }
-
-  /// Reads what the key ring of the store says in plain, on which plain commits depend from then on.
-  private func inspect() async throws -> KeyRingHeader? {
-    guard capabilities.contains([.systemRecords, .preconditions]) else { return nil }
-    do {
-      let stored = try await StoredKeyRing.load(from: plain)
-      let known = stored.map { Array($0.revisions.operations.prefix(1)) } ?? [.requireRecord(KeyRingStore.record, nil)]
-      state.withLock { $0.precondition = known }
-      return stored?.candidates.first?.header
-    } catch {
-      state.withLock { $0.precondition = [] }
-      throw error
-    }
   }
 
   /// Opens the key ring of the store, which receives one if it holds no encrypted values. A store that is open for
@@ -178,7 +161,7 @@ package final class SelectiveEncryption: EngineDecorator {
       attributes: capabilities.contains(.propertyLists) ? attributes.showingType : attributes)
   }
 
-  func encrypts(_ batch: WriteBatch) -> Bool {
+  private func encrypts(_ batch: WriteBatch) -> Bool {
     batch.operations.contains { if case .put(let key, _, _) = $0 { isEncrypted(key) } else { false } }
   }
 
@@ -187,33 +170,16 @@ package final class SelectiveEncryption: EngineDecorator {
   @discardableResult
   package func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     if let opened { return try await opened.commit(batch, from: origin) }
-    guard !isReadOnly, encrypts(batch) else { return try await commitPlain(batch, from: origin) }
+    guard !isReadOnly, encrypts(batch) else {
+      let commit = try await plain.commit(batch, from: origin)
+      noteCommit()
+      return commit
+    }
     return try await encryption().commit(batch, from: origin)
   }
 
-  /// Commits a batch of plain values, unless another process has encrypted all values of the store meanwhile.
-  private func commitPlain(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    while true {
-      let known = precondition
-      do {
-        let commit = try await plain.commit(batch.requiring(known), from: origin)
-        noteCommit()
-        return commit
-      } catch let error as StorageError where error.code == .preconditionFailed && !known.isEmpty {
-        if try await inspect()?.coverage == .all { return try await encryption().commit(batch, from: origin) }
-        guard precondition != known else { throw error }
-      }
-    }
-  }
-
-  /// The precondition of plain commits: that the key ring has not changed.
-  var precondition: [WriteBatch.Operation] {
-    let (opened, known) = state.withLock { ($0.opened, $0.precondition) }
-    return opened?.cipher.precondition ?? known
-  }
-
   /// Notes that something was committed beside the engine that encrypts, which the anchor has to cover as well.
-  func noteCommit() {
+  private func noteCommit() {
     guard configuration.freshness != nil else { return }
     let opened = state.withLock { state in
       state.isAhead = true
@@ -278,5 +244,42 @@ private struct SelectiveSnapshot: KeptFormSnapshot {
 
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     try await base.summaries(prefix: prefix, after: after, limit: limit).map(engine.summary)
+  }
+}
+
+/// Settings with plain values beside encrypted ones.
+extension SelectiveEncryption: SynchronousEngine {
+  private func synchronousPlain() throws -> any SynchronousEngine {
+    guard opened?.encryptsAll != true, let plain = plain as? any SynchronousEngine else { throw refusal(nil) }
+    return plain
+  }
+
+  private func refusal(_ key: StoreKey?) -> StorageError {
+    StorageError(
+      .unsupported, "An encrypted value cannot be read or written without suspending.",
+      advice: "Use reads and writes that suspend.", location: description, key: key)
+  }
+
+  package func requireSynchronousUse() throws { try synchronousPlain().requireSynchronousUse() }
+
+  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+    let entry = try synchronousPlain().entryNow(key)
+    guard !isEncrypted(key), entry?.attributes.isSealed != true else { throw refusal(key) }
+    return entry
+  }
+
+  package func submit(
+    _ batch: WriteBatch, from origin: StoreOrigin,
+    completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+  ) {
+    do {
+      guard !encrypts(batch) else { throw refusal(nil) }
+      try synchronousPlain().submit(batch, from: origin) { [self] result in
+        if case .success = result { noteCommit() }
+        completion(result)
+      }
+    } catch {
+      completion(.failure(error))
+    }
   }
 }

@@ -280,8 +280,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// that a kill leaves might be decodable.
   private func keepCopy(_ bytes: Data, _ stamp: FileStamp) {
     let waiting = copyName + ".new"
-    if (try? control.write(bytes, to: waiting, isSynced: false)) != nil {
-      try? control.rename(waiting, to: copyName, in: control)
+    do {
+      _ = try control.write(bytes, to: waiting, isSynced: false)
+      try control.rename(waiting, to: copyName, in: control)
+    } catch {
+      try? control.delete(copyName)  // An older state must not pass for the one that the seal is of.
     }
     _ = try? control.write(DocumentSeal(bytes, stamp).encoded, to: sealName, isSynced: false)
   }

@@ -176,7 +176,7 @@ final class WriteBuffer: Sendable {
   /// the writes of a store that is no longer used.
   private func waitForWindow(_ state: inout State) {
     guard state.waiting == nil, state.run == nil, !state.writes.isEmpty, state.failure?.code != .closed else { return }
-    let longer = policy.window * (1 << min(state.failures, 20))
+    let longer = max(policy.window, .milliseconds(1)) * (1 << min(state.failures, 20))
     let pause = state.failures == 0 ? policy.window : max(policy.window, min(longer, Self.longestPause))
     state.waiting = Task.detached { [self] in
       try? await policy.clock.sleep(for: pause)

@@ -289,7 +289,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     _ = try? control.write(DocumentSeal(bytes, stamp).encoded, to: sealName, isSynced: false)
   }
 
-  /// Writes a copy again that a power loss has left torn, or a kill without its seal. Only one process at a time may call this.
+  /// Writes a copy again that a power loss has left torn, or a kill without its seal. Only one process at a time may
+  /// call this.
   func repairCopy() throws {
     guard let copy = try control.read(copyName, limit: maximumSize), try seal()?.isOf(copy.data) != true else { return }
     let present = try readAgain()

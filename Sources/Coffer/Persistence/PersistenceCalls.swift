@@ -20,8 +20,6 @@ package struct PersistenceCalls: Sendable {
     return try await store.reading {
       guard let encoded = try await store.storedForm(of: key) else { return nil }
       return try store.coding.decode(type, from: encoded, for: key)
-    } newer: {
-      try await store.previousValue(type, for: key)
     }
   }
 
@@ -56,8 +54,6 @@ package struct PersistenceCalls: Sendable {
       try zip(keys, try await store.loadAll(keys) { $1 }).map { key, encoded in
         try encoded.map { try store.coding.decode(type, from: $0, for: key) }
       }
-    } newer: {
-      try await store.previousValues(type, for: keys)
     }
   }
 
@@ -72,19 +68,12 @@ package struct PersistenceCalls: Sendable {
 
   package func migrate(from oldVersion: String, to newVersion: String) async throws {
     guard oldVersion != newVersion else { return }
-    if store.coding.schema != nil {
-      guard oldVersion.compare(newVersion, options: .numeric) == .orderedAscending else {
-        throw StorageError(
-          .unsupported, "Version '\(newVersion)' is not later than '\(oldVersion)'.",
-          advice: "Nothing was changed. The rollback of the typed store restores the values before a migration.",
-          location: store.engine.description)
-      }
-      try await store.migrate().requireComplete()
-      return
+    guard store.coding.schema != nil else {
+      throw StorageError(
+        .unsupported, "No migration step is registered from version '\(oldVersion)' to '\(newVersion)'.",
+        advice: "Nothing was changed. Create the persistence with a StoreSchema, which has the steps.",
+        location: store.engine.description)
     }
-    throw StorageError(
-      .unsupported, "No migration step is registered from version '\(oldVersion)' to '\(newVersion)'.",
-      advice: "Nothing was changed. Create the persistence with a StoreSchema, which has the steps.",
-      location: store.engine.description)
+    try await store.migrate().requireComplete()
   }
 }

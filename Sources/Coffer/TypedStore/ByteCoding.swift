@@ -37,7 +37,6 @@ package final class ByteCoding: Sendable {
 
   /// Returns a value as its bytes and the attributes that are stored with them: in preferences its property list type.
   package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
-    guard !KeptForms.contains(key) else { throw StorageError.reservedKey(key, location: location) }
     guard let schema = schema?[key] else { return try plainEncode(value, for: key) }
     try require(T.self, as: schema, for: key)
     return try marked(plainEncode(value, for: key), by: schema)

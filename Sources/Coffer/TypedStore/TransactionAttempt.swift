@@ -40,18 +40,12 @@ final class TransactionAttempt: Sendable {
     return entry.map { EncodedValue($0) }
   }
 
-  /// Returns a value as the attempt sees it; a newer one from its kept old form.
+  /// Returns a value as the attempt sees it.
   func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
     guard let stored = try await value(of: plan.key) else { return nil }
     do { return try plan.decode(stored) } catch let error as StorageError where error.code == .migrationNeeded {
       state.withLock { $0.migration = $0.migration ?? error }
       throw error
-    } catch let error as StorageError where error.code == .newerFormat {
-      guard let keptKey = KeptForms.key(of: plan.key), let kept = try await value(of: keptKey),
-        let old = try OldForm(kept.data, of: plan.key, replacedBy: stored.data, at: location),
-        let value = try plan.decode(old)
-      else { throw error }
-      return value
     }
   }
 

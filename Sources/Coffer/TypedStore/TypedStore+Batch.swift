@@ -44,8 +44,6 @@ extension TypedStore {
     } damaged: { error in
       guard let key = error.key, keys.contains(key) else { throw error }
       try await CodedValue<T>(store: self, key: key).handle(error)
-    } newer: {
-      try await previousValues(type, for: keys)
     }
   }
 

@@ -44,8 +44,6 @@ extension TypedStore {
             try await present(plan, notBefore: needed.revision)
           } damaged: {
             try await plan.handle($0)
-          } newer: {
-            try await previous(plan).map { ($0.value, position.revision, nil) }
           }
           progress.withLock { $0 = ValueProgress(seen: (revision, expires)) }
           return .success(value)

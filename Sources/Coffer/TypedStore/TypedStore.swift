@@ -67,8 +67,8 @@ public final class TypedStore: Sendable {
   /// Creates a typed store whose values have versions, and are migrated when they are read.
   ///
   /// A value of an older version is migrated when it is first read, in one commit of its own, by one of all readers and
-  /// processes. A value of a newer version is never overwritten; it is read from its kept old form, if that has the
-  /// version of the schema. As `Data`, a value is read as it is stored.
+  /// processes. So is a value of a newer version that the schema has a step back from; others are never overwritten.
+  /// As `Data`, a value is read as it is stored.
   /// - Parameters:
   ///   - engine: the engine that stores the bytes.
   ///   - schema: the schemas of the values.
@@ -209,8 +209,6 @@ public final class TypedStore: Sendable {
       try await read(plan)
     } damaged: {
       try await plan.handle($0)
-    } newer: {
-      try await previous(plan).map { Box($0.value) }
     }
   }
 

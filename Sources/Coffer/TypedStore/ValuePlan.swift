@@ -22,9 +22,6 @@ protocol ValuePlan<Value>: BoxedPlan {
   /// Decodes a stored value, as ``BoxedPlan/box(_:)`` does.
   func decode(_ encoded: EncodedValue) throws -> Value
 
-  /// Decodes the kept old form of a newer value; `nil` if it has not the present version.
-  func decode(_ old: OldForm) throws -> Value?
-
   /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
   func handle(_ error: StorageError) async throws
 }
@@ -68,8 +65,6 @@ struct CodedValue<Value: Decodable & Sendable>: ValuePlan {
   var traits: ValueTraits { store.traits }
 
   func decode(_ encoded: EncodedValue) throws -> Value { try store.coding.decode(Value.self, from: encoded, for: key) }
-
-  func decode(_ old: OldForm) throws -> Value? { try store.coding.previous(Value.self, from: old, for: key) }
 
   func handle(_ error: StorageError) async throws {
     let (coding, key) = (store.coding, key)

@@ -38,8 +38,6 @@ extension TypedStore {
       return Versioned(try entry.map { try plan.decode(EncodedValue($0)) }, revision: entry?.revision)
     } damaged: {
       try await plan.handle($0)
-    } newer: {
-      try await previous(plan).map { Versioned($0.value, revision: $0.revision) }
     }
   }
 

@@ -122,7 +122,7 @@ private struct ExternalChange: Sendable {
     case .commit(let commit) where commit.origin == origin: return []
     case .commit(let commit):
       var seen: Set<StoreKey> = []
-      var external = commit.changed.keys.filter { !KeptForms.contains($0) && seen.insert($0).inserted }
+      var external = commit.changed.keys.filter { seen.insert($0).inserted }
         .compactMap { scope.name(of: $0).map { ExternalChange(key: $0, transaction: commit.transaction) } }
       if commit.changed.isEverything || commit.changed.prefixes.contains(where: scope.overlaps) {
         external.append(ExternalChange(key: nil, transaction: commit.transaction))

@@ -39,7 +39,7 @@ enum Option: String, ProgramOption {
   case keyColumn = "keys"
   case valueColumn = "values"
   case `continue`
-  case step, limit, rollback
+  case step, limit
   case schemaName = "schema"
   case write
   case store, json, help, version
@@ -95,7 +95,7 @@ enum Option: String, ProgramOption {
       OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
-      .onlyMapped, .write, .continue, .rollback, .help, .version:
+      .onlyMapped, .write, .continue, .help, .version:
       nil
     }
   }
@@ -153,7 +153,6 @@ enum Option: String, ProgramOption {
     case .step: "convert version FROM to TO with a shell command"
     case .limit: "the time for one value and step; 30 by default"
     case .schemaName: "only values of this schema"
-    case .rollback: "restore the kept old forms"
     case .write: "also allow writing"
     case .dryRun: "only report what would be done"
     case .continue: "only finish what an earlier run has begun"

@@ -9,9 +9,8 @@ extension Table {
     options: [.prefix, .readOnly] + Option.ofKey + [.ignoreForeign, .json],
     details: [
       """
-      Shows, for each schema and version, how many values have it, and how many old
-      forms are kept for a rollback. Values without a mark were stored without a
-      schema.
+      Shows, for each schema and version, how many values have it. Values without a
+      mark were stored without a schema.
       """
     ],
     examples: [
@@ -21,8 +20,8 @@ extension Table {
     aliases: ["versions", "schemas"])
 
   static let migrate = Syntax(
-    summary: "bring values to a newer version of their schema", operands: [store],
-    options: [.step, .limit, .prefix, .schemaName, .dryRun, .rollback] + Option.ofKey + [.ignoreForeign, .json],
+    summary: "bring values to another version of their schema", operands: [store],
+    options: [.step, .limit, .prefix, .schemaName, .dryRun] + Option.ofKey + [.ignoreForeign, .json],
     details: [
       """
       Each step is a command for the shell: it reads the old bytes of one value on
@@ -32,8 +31,8 @@ extension Table {
       """,
       """
       Values that are marked with the schema are migrated. With --prefix and
-      --schema, values without a mark count as version 1. The old forms are kept:
-      --rollback restores them, unless the value was changed since.
+      --schema, values without a mark count as version 1. Steps may lead back to an
+      older version, after a release was withdrawn.
       """,
       """
       A hundred values are stored at a time. After Ctrl-C or a failure, run the same
@@ -42,7 +41,7 @@ extension Table {
     ],
     examples: [
       Syntax.Example("coffer migrate app.db --schema ui --prefix s --step '1:2:rev'", "a step"),
-      Syntax.Example("coffer migrate app.db --rollback", "back again"),
+      Syntax.Example("coffer migrate app.db --step '2:1:rev'", "back again"),
     ],
     aliases: ["upgrade", "convert"])
 }

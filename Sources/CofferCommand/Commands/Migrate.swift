@@ -3,21 +3,14 @@ import CofferCore
 import CofferTerminal
 import Foundation
 
-/// Implements `coffer migrate`, which brings values to a newer version with external programs, or rolls them back.
+/// Implements `coffer migrate`, which brings values to a newer version with external programs.
 func migrateValues(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
   let (location, steps) = (try invocation.onlyLocation(), try invocation.values(.step).map(StepOption.init))
-  if invocation.has(.rollback) {
-    guard steps.isEmpty, !invocation.has(.dryRun) else {
-      throw UsageError("--rollback takes neither --step nor --dry-run.", .migrate)
-    }
-  } else if steps.isEmpty {
-    throw UsageError("'migrate' needs --step FROM:TO:COMMAND or --rollback.", .migrate)
-  }
+  guard !steps.isEmpty else { throw UsageError("'migrate' needs --step FROM:TO:COMMAND.", .migrate) }
   let limit = try invocation.stepLimit()
   return try await withStore(at: location, KeySources(invocation)) { engine in
     let command = MigrateCommand(invocation: invocation, engine: engine, prefix: prefix)
-    if invocation.has(.rollback) { return try await command.rollBack() }
     let name = try await command.schemaName()
     let store = try await command.store(name, steps, within: limit)
     return try await command.follow(store.migration(isDryRun: invocation.has(.dryRun)))
@@ -72,7 +65,12 @@ private struct MigrateCommand: Sendable {
     }
     let takesUnmarked = prefix != nil && invocation.options[.schemaName] != nil
     do {
-      let schema = try ValueSchema<Data>(name, version: options.map(\.target).max() ?? 1, steps: steps)
+      // The version that no step leads away from.
+      let ends = Set(options.map(\.target)).subtracting(options.map(\.source))
+      guard let version = ends.first, ends.count == 1 else {
+        throw UsageError("The steps must lead to one version.", .migrate)
+      }
+      let schema = try ValueSchema<Data>(name, version: version, steps: steps)
       var schemas = StoreSchema()
       for summary in try await engine.summaries(prefix: prefix) {
         let mark: SchemaMark?
@@ -110,42 +108,6 @@ private struct MigrateCommand: Sendable {
       text += ", \(grouped(count)) \(what)"
     }
     try? Output.error.note(text + ".")
-  }
-
-  /// Restores the kept old forms of values that were not changed since.
-  func rollBack() async throws -> ExitStatus {
-    let (store, name) = (TypedStore(engine: engine), invocation.options[.schemaName])
-    var (restored, changed): (Int, Int) = (0, 0)
-    var failures: [(key: StoreKey, error: StorageError)] = []
-    for kept in try await engine.keptForms(prefix: prefix) {
-      guard let key = KeptForms.owner(of: kept.key) else { continue }
-      if let name {
-        guard let summary = try await engine.summary(of: key), try SchemaMark(in: summary.attributes)?.name == name
-        else { continue }
-      }
-      do {
-        try await store.rollback(of: key)
-        restored += 1
-      } catch let error as StorageError where [.notFound, .preconditionFailed].contains(error.code) {
-        changed += 1
-      } catch let error as StorageError where error.code == .damaged {
-        failures.append((key, error))
-      }
-    }
-    if invocation.has(.json) {
-      try print(
-        .object([
-          ("store", .text(engine.description)), ("restored", .number(restored)), ("changed", .number(changed)),
-          ("failures", .list(failures.map { JSON.failure($0.key, $0.error) })),
-        ]))
-    } else {
-      for failure in failures {
-        try? Output.error.note("'\(failure.key.string.oneLine())': \(failure.error.message)", after: "coffer:")
-      }
-      let others = changed > 0 ? ", \(grouped(changed)) changed since" : ""
-      try? Output.error.note("Restored \(counted(restored, "value"))\(others).")
-    }
-    return failures.isEmpty ? .ok : .failure
   }
 }
 

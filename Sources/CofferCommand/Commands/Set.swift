@@ -30,7 +30,7 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
 }
 
 /// Stores a value. One that replaces a value with a version has the same version, so that it is never taken for
-/// another one; the kept old form of the replaced value is removed.
+/// another one.
 private func put(
   _ value: Data, _ key: StoreKey, _ attributes: ValueAttributes, _ durability: StoreDurability,
   in engine: any StorageEngine

@@ -22,52 +22,30 @@ func listVersions(_ invocation: Invocation) async throws -> ExitStatus {
 
 /// The numbers of values by schema and version.
 struct StoredVersions: Sendable {
-  struct Count: Sendable {
-    var values = 0
-    var kept = 0
-  }
-
-  private(set) var counts: [SchemaMark: Count] = [:]
-  /// The values without a mark, and the kept forms of such values.
-  private(set) var unmarked = Count()
+  private(set) var counts: [SchemaMark: Int] = [:]
+  /// The number of values without a mark.
+  private(set) var unmarked = 0
   /// The number of values whose mark has an unknown form.
   private(set) var unknown = 0
 
   init(_ engine: any StorageEngine, prefix: StoreKey?) async throws {
-    self = try await engine.withSnapshot { snapshot in
-      var versions = StoredVersions()
-      for summary in try await snapshot.listingKeptForms.allSummaries(prefix: prefix) { versions.add(summary) }
-      return versions
-    }
-  }
-
-  private init() {}
-
-  private mutating func add(_ summary: StoreEntrySummary) {
-    let isKept = KeptForms.contains(summary.key)
-    do {
-      let field = isKept ? \Count.kept : \Count.values
-      if let mark = try SchemaMark(in: summary.attributes) {
-        counts[mark, default: Count()][keyPath: field] += 1
-      } else {
-        unmarked[keyPath: field] += 1
+    for summary in try await engine.summaries(prefix: prefix) {
+      do {
+        if let mark = try SchemaMark(in: summary.attributes) { counts[mark, default: 0] += 1 } else { unmarked += 1 }
+      } catch {
+        unknown += 1
       }
-    } catch {
-      unknown += 1
     }
   }
 
-  private var sorted: [(mark: SchemaMark, count: Count)] {
+  private var sorted: [(mark: SchemaMark, count: Int)] {
     counts.sorted { ($0.key.name, $0.key.version) < ($1.key.name, $1.key.version) }.map { ($0.key, $0.value) }
   }
 
   var lines: [String] {
-    func line(_ what: String, _ count: Count) -> String {
-      let kept = count.kept > 0 ? ", \(counted(count.kept, "kept old form"))" : ""
-      return "\(what): \(counted(count.values, "value"))\(kept)"
-    }
+    func line(_ what: String, _ count: Int) -> String { "\(what): \(counted(count, "value"))" }
     var lines = sorted.map { line("\($0.mark.name.oneLine()) version \($0.mark.version)", $0.count) }
-    if unmarked.values + unmarked.kept > 0 { lines.append(line("without a version", unmarked)) }
+    if unmarked > 0 { lines.append(line("without a version", unmarked)) }
     if unknown > 0 { lines.append("with an unknown mark: \(counted(unknown, "value"))") }
     return lines.isEmpty ? ["The store has no values."] : lines
   }
@@ -80,11 +58,10 @@ struct StoredVersions: Sendable {
         .list(
           sorted.map { mark, count in
             .object([
-              ("schema", .text(mark.name)), ("version", .number(mark.version)), ("values", .number(count.values)),
-              ("kept", .number(count.kept)),
+              ("schema", .text(mark.name)), ("version", .number(mark.version)), ("values", .number(count)),
             ])
           })
-      ), ("unmarked", .number(unmarked.values)), ("unmarkedKept", .number(unmarked.kept)),
+      ), ("unmarked", .number(unmarked)),
       ("unknown", .number(unknown)),
     ])
   }

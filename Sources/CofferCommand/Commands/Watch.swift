@@ -127,7 +127,6 @@ private actor WatchPrinter {
       }
       var seen: Set<StoreKey> = []
       for key in commit.changed.keys where prefix.map(key.hasPrefix) ?? true && seen.insert(key).inserted {
-        if KeptForms.contains(key) { continue }
         let (event, error) = try await event(of: key)
         if let error, !asJSON { try Output.error.note(error.description) }
         if try print(event, key, commit.revision, commit.transaction, error) { return true }

@@ -77,11 +77,10 @@ final class KeylessEngine: EngineDecorator {
 }
 
 /// A snapshot whose summaries have the sizes of values, and whose entries are as they are stored.
-private struct KeylessSnapshot: KeptFormSnapshot {
+private struct KeylessSnapshot: StorageSnapshot {
   let base: any StorageSnapshot
 
   var revision: StoreRevision { base.revision }
-  var withKeptForms: any StorageSnapshot { KeylessSnapshot(base: base.listingKeptForms) }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await base.entries(keys) }
 

@@ -1,31 +1,22 @@
 package import Foundation
 
-/// A snapshot without the values that had expired when it began, whose listings leave out kept old forms.
-package struct PresentSnapshot: KeptFormSnapshot {
+/// A snapshot without the values that had expired when it began.
+package struct PresentSnapshot: StorageSnapshot {
   private let base: any StorageSnapshot
   private let date: Date
   private let confirmsSummaries: Bool
-  private let listsKeptForms: Bool
 
   /// - Parameters:
   ///   - base: the snapshot of all stored values.
   ///   - date: the date of the snapshot, by the clock of the engine.
   ///   - confirmsSummaries: whether the attributes of a summary are proven only by reading its entry.
-  ///   - listsKeptForms: whether listings have the kept forms of migrated values.
-  package init(
-    _ base: any StorageSnapshot, at date: Date, confirmsSummaries: Bool = false, listsKeptForms: Bool = false
-  ) {
+  package init(_ base: any StorageSnapshot, at date: Date, confirmsSummaries: Bool = false) {
     self.base = base
     self.date = date
     self.confirmsSummaries = confirmsSummaries
-    self.listsKeptForms = listsKeptForms
   }
 
   package var revision: StoreRevision { base.revision }
-
-  package var withKeptForms: any StorageSnapshot {
-    PresentSnapshot(base, at: date, confirmsSummaries: confirmsSummaries, listsKeptForms: true)
-  }
 
   package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await base.entries(keys).map { $0?.present(at: date) }
@@ -70,9 +61,7 @@ package struct PresentSnapshot: KeptFormSnapshot {
       guard let end = page.last else { return [] }
       var present: [Item] = []
       present.reserveCapacity(page.count)
-      for item in page where await !isAbsent(item) {
-        if listsKeptForms || !KeptForms.contains(item[keyPath: key]) { present.append(item) }
-      }
+      for item in page where await !isAbsent(item) { present.append(item) }
       if !present.isEmpty { return present }
       last = end[keyPath: key]
     }

@@ -220,8 +220,6 @@ struct MemoryContent: Sendable {
       case .require, .requireRecord: break
       }
     }
-    guard records[KeptForms.record] != nil else { return }
-    for form in batch.outdatedForms { (values[form], expiries[form]) = (nil, nil) }
   }
 }
 

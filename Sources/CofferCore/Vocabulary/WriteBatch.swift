@@ -51,9 +51,6 @@ public struct WriteBatch: Sendable {
   public var transaction: TransactionID?
   /// The durability that the batch has when `commit` returns.
   public var durability: StoreDurability
-  /// Whether kept forms stay unless the batch removes them itself: it stores the same values anew, or its author has
-  /// added their removal.
-  package var keepsForms = false
 
   /// Creates an empty batch.
   public init(transaction: TransactionID? = nil, durability: StoreDurability = .full) {

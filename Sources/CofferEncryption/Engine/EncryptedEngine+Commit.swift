@@ -5,12 +5,6 @@ extension EncryptedEngine {
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try check(batch)
-    // Under plain names, kept forms are beside their values, and the store behind removes those that are outdated.
-    guard hidesNames else { return try await commitCompleted(batch, from: origin) }
-    return try await forms.commit(batch, record: base.record) { try await commitCompleted($0, from: origin) }
-  }
-
-  private func commitCompleted(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     while true {
       let cipher = cipher
       do { return try await commit(batch, under: cipher, from: origin) } catch let error as StorageError
@@ -26,8 +20,7 @@ extension EncryptedEngine {
   func commit(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
     do {
       let sealed = try await SealedBatch(batch, under: cipher, of: self)
-      let commit = try await store(
-        sealed.batch, under: cipher, from: origin, keepsForms: hidesNames || batch.keepsForms)
+      let commit = try await store(sealed.batch, under: cipher, from: origin)
       try await finishClearing(sealed, after: commit, from: origin)
       // Clearing a prefix that is empty has changed nothing.
       return cipher.names == nil || commit.changed.isEmpty ? commit : commit.changing(batch.selection)
@@ -38,11 +31,7 @@ extension EncryptedEngine {
 
   /// Commits a batch of stored keys and sealed values.
   @discardableResult
-  func store(
-    _ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin, keepsForms: Bool = true
-  ) async throws -> StoreCommit {
-    var batch = batch
-    batch.keepsForms = keepsForms
+  func store(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
     let commit = try await base.commit(batch, from: origin)
     freshness?.noteCommit(cipher.ring.generation)
     return commit

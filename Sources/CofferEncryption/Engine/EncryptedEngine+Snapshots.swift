@@ -55,8 +55,7 @@ extension EncryptedEngine: ExpiringEngine {
       try await expiring.withStoredSnapshot { snapshot in
         guard let cipher = try await ciphers.state(at: snapshot.revision) else { return nil }
         return try await body(
-          EncryptedSnapshot(
-            snapshot, of: self, under: cipher, at: .distantPast, withExpired: true, listsKeptForms: true))
+          EncryptedSnapshot(snapshot, of: self, under: cipher, at: .distantPast, withExpired: true))
       }
     }
   }

@@ -30,7 +30,6 @@ public final class EncryptedEngine: EngineDecorator {
   let ciphers: CipherSource
   /// Whether the store holds hashes instead of names.
   let hidesNames: Bool
-  let forms = KeptFormRemoval()
   let indexer: NameIndexer
   /// The comparison with an anchor; `nil` without one.
   let freshness: FreshnessGuard?
@@ -94,7 +93,7 @@ public final class EncryptedEngine: EngineDecorator {
     // A damaged record is repaired or reported when the ring is opened.
     do { if try await base.record(KeyRingStore.record) != nil { return .create } } catch { return .create }
     let isPlain = try await base.withSnapshot { snapshot in
-      try await snapshot.listingKeptForms.allSummaries().allSatisfy { !$0.attributes.isSealed }
+      try await snapshot.allSummaries().allSatisfy { !$0.attributes.isSealed }
     }
     return isPlain ? .createBesidePlainValues : .create
   }

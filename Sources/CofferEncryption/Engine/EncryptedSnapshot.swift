@@ -3,12 +3,9 @@ import CofferLocks
 import Foundation
 
 /// A snapshot whose values are opened as they are read.
-struct EncryptedSnapshot: KeptFormSnapshot {
-  /// The stored values, with kept forms.
+struct EncryptedSnapshot: StorageSnapshot {
+  /// The stored values.
   let base: any StorageSnapshot
-  /// The stored values that are listed while names are shown.
-  private let listed: any StorageSnapshot
-  private let listsKeptForms: Bool
   let engine: EncryptedEngine
   /// The state of the key ring at the revision of the snapshot.
   let cipher: StoreCipher
@@ -25,11 +22,9 @@ struct EncryptedSnapshot: KeptFormSnapshot {
 
   init(
     _ base: any StorageSnapshot, of engine: EncryptedEngine, under cipher: StoreCipher, at date: Date,
-    withExpired: Bool = false, listsKeptForms: Bool = false
+    withExpired: Bool = false
   ) {
-    self.base = base.listingKeptForms
-    listed = listsKeptForms ? base.listingKeptForms : base
-    self.listsKeptForms = listsKeptForms
+    self.base = base
     self.cipher = cipher
     self.withExpired = withExpired
     self.engine = engine
@@ -37,13 +32,6 @@ struct EncryptedSnapshot: KeptFormSnapshot {
   }
 
   var revision: StoreRevision { base.revision }
-
-  var withKeptForms: any StorageSnapshot {
-    EncryptedSnapshot(base, of: engine, under: cipher, at: date, withExpired: withExpired, listsKeptForms: true)
-  }
-
-  /// Whether listings of hidden names have a name.
-  private func lists(_ name: StoreKey) -> Bool { listsKeptForms || !KeptForms.contains(name) }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await opening { try await engine.entries(keys, under: cipher) { try await base.entries($0) } }
@@ -56,24 +44,16 @@ struct EncryptedSnapshot: KeptFormSnapshot {
   func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
     guard engine.hidesNames else {
       return try await opening {
-        try await listed.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
+        try await base.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
       }
     }
     let index = try await nameIndex()
-    var next = index.start(prefix: prefix, after: after)
-    while limit > 0 {
-      let part = part(of: index, from: next, prefix, limit)
-      guard !part.isEmpty else { return [] }
-      let page = try await entries(part).filter { lists($0.key) }
-      if !page.isEmpty { return page }
-      next = part.endIndex
-    }
-    return []
+    return try await entries(part(of: index, from: index.start(prefix: prefix, after: after), prefix, limit))
   }
 
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
     guard engine.hidesNames else {
-      return try await listed.summaries(prefix: prefix, after: after, limit: limit).map {
+      return try await base.summaries(prefix: prefix, after: after, limit: limit).map {
         cipher.summary($0, of: $0.key)
       }
     }
@@ -81,7 +61,7 @@ struct EncryptedSnapshot: KeptFormSnapshot {
     var summaries: [StoreEntrySummary] = []
     for entry in index.entries[index.start(prefix: prefix, after: after)...] {
       guard summaries.count < limit, prefix.map(entry.name.hasPrefix) ?? true else { break }
-      if !entry.summary.attributes.isExpired(at: date), lists(entry.name) { summaries.append(entry.summary) }
+      if !entry.summary.attributes.isExpired(at: date) { summaries.append(entry.summary) }
     }
     return summaries
   }

@@ -214,12 +214,11 @@ package final class SelectiveEncryption: EngineDecorator {
 }
 
 /// A snapshot that was taken before the key ring was open, which the first encrypted value opens.
-private struct SelectiveSnapshot: KeptFormSnapshot {
+private struct SelectiveSnapshot: StorageSnapshot {
   let base: any StorageSnapshot
   let engine: SelectiveEncryption
 
   var revision: StoreRevision { base.revision }
-  var withKeptForms: any StorageSnapshot { SelectiveSnapshot(base: base.listingKeptForms, engine: engine) }
 
   private func encrypted() async throws -> EncryptedSnapshot {
     let encryption = try await engine.encryption()

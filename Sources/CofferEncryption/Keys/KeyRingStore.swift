@@ -231,7 +231,7 @@ package struct KeyRingStore: Sendable {
     if missing == .createForPlainValues { try await engine.refuseLostRing() }
     if missing == .create {
       let isEmpty = try await engine.withSnapshot {
-        try await $0.listingKeptForms.summaries(prefix: nil, after: nil, limit: 1).isEmpty
+        try await $0.summaries(prefix: nil, after: nil, limit: 1).isEmpty
       }
       guard isEmpty else {
         try await engine.refuseLostRing()

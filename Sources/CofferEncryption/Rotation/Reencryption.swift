@@ -239,9 +239,7 @@ struct Reencryption {
     guard let cipher = changes.first?.cipher else { return [] }
     do {
       // Not relaxed: after a power loss the store would report relaxed commits as lost, which no user has made.
-      var batch = WriteBatch(changes.flatMap(\.operations))
-      batch.keepsForms = true
-      _ = try await engine.commit(batch, under: cipher, from: origin)
+      _ = try await engine.commit(WriteBatch(changes.flatMap(\.operations)), under: cipher, from: origin)
       pass.changedValues += changes.count
       pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
     } catch let error as StorageError where error.code == .preconditionFailed || Self.ofOneValue.contains(error.code) {

@@ -177,7 +177,7 @@ struct KeychainLocation: Sendable {
     configuration.access = .readOnly
     let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
     let hasKeys = try await engine.withSnapshot {
-      try await !$0.listingKeptForms.summaries(prefix: nil, after: nil, limit: 1).isEmpty
+      try await !$0.summaries(prefix: nil, after: nil, limit: 1).isEmpty
     }
     try await engine.close()
     return hasKeys

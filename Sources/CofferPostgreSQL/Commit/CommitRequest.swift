@@ -18,8 +18,6 @@ struct CommitRequest: Sendable {
   let date: Date
   /// Whether the batch removes expired values, so that its `require` operations find them.
   let isSweep: Bool
-  /// Whether kept forms stay unless the operations remove them.
-  let keepsForms: Bool
   /// The total size of the values in bytes.
   let size: Int
 
@@ -27,7 +25,6 @@ struct CommitRequest: Sendable {
     _ batch: WriteBatch, store: Int64, origin: StoreOrigin, at date: Date, isSweep: Bool = false
   ) {
     operations = batch.operations
-    keepsForms = batch.keepsForms
     checksums = batch.operations.map { operation in
       switch operation {
       case .put(let key, let value, let attributes):

@@ -56,13 +56,6 @@ enum CommitStatements {
   static let delete = ServerStatement(
     "DELETE FROM coffer.values WHERE store = $1 AND record = $2 AND key = ANY($3)", [.int8, .bool, .bytesArray])
 
-  /// Removes kept forms by their keys, in a store that has the record of such forms.
-  static let deleteForms = ServerStatement(
-    """
-    DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key = ANY($2)
-      AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(KeptForms.record)')
-    """, [.int8, .bytesArray])
-
   /// Replaces what a row has by what is written.
   ///
   /// It fails with a missing value instead of replacing an envelope (attribute 4, after those with lower codes) with
@@ -76,21 +69,18 @@ enum CommitStatements {
         THEN NULL ELSE excluded.value END
     """
 
-  /// Writes the only value of a commit and its entry in the journal, and removes the kept form `$7` of the value.
+  /// Writes the only value of a commit and its entry in the journal.
   static let putAlone = ServerStatement(
     """
     WITH s AS (SELECT head, epoch FROM coffer.stores WHERE store = $1),
-    form AS (
-      DELETE FROM coffer.values WHERE store = $1 AND NOT record AND key = $7
-        AND EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(KeptForms.record)')),
     put AS (
       INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
       SELECT $1, false, $2, s.head, \(RowChecksum.bound("$3", to: "s.head")), $4, $5, $6 FROM s
       \(replacing))
     INSERT INTO coffer.journal (store, revision, epoch, transaction, origin, committed_at, changed, checksum)
-    SELECT $1, s.head, s.epoch, $8, $9, $10, $11,
-      \(RowChecksum.bound(RowChecksum.bound("$12", to: "s.head"), to: "s.epoch")) FROM s
-    """, [.int8, .bytes, .int8, .int8, .bytes, .bytes, .bytes, .bytes, .bytes, .int8, .bytes, .int8])
+    SELECT $1, s.head, s.epoch, $7, $8, $9, $10,
+      \(RowChecksum.bound(RowChecksum.bound("$11", to: "s.head"), to: "s.epoch")) FROM s
+    """, [.int8, .bytes, .int8, .int8, .bytes, .bytes, .bytes, .bytes, .int8, .bytes, .int8])
 
   /// Writes rows. The revision of each is the head less its number from the end, in `back`.
   static let put = ServerStatement(
@@ -122,7 +112,7 @@ extension GroupChange {
 
   /// The statements that write the rows and the journal, after the head was advanced.
   func calls(store: Int64) -> [ServerCall] {
-    clears.map { clear($0, store) } + deletions(store) + formDeletions(store) + puts(store) + [journal(store)]
+    clears.map { clear($0, store) } + deletions(store) + puts(store) + [journal(store)]
   }
 
   private func clear(_ prefix: StoreKey?, _ store: Int64) -> ServerCall {
@@ -139,12 +129,6 @@ extension GroupChange {
       guard !keys.isEmpty else { return nil }
       return ServerCall(CommitStatements.delete, [.int8(store), .bool(isRecord), .bytesArray(keys)])
     }
-  }
-
-  private func formDeletions(_ store: Int64) -> [ServerCall] {
-    guard !outdatedForms.isEmpty else { return [] }
-    let keys = outdatedForms.map(\.data)
-    return [ServerCall(CommitStatements.deleteForms, [.int8(store), .bytesArray(keys)])]
   }
 
   private func puts(_ store: Int64) -> [ServerCall] {
@@ -198,13 +182,12 @@ extension CommitRequest {
     guard let (key, value, attributes, checksum) = onlyPut else { return nil }
     let expiry: ServerValue = attributes.expires.map { .int8($0.unixMilliseconds) } ?? .null
     let encoded: ServerValue = attributes.isEmpty ? .null : .bytes(Data(attributes.encoded))
-    let form = keepsForms ? nil : KeptForms.outdated(by: operations).first
     return ServerCall(
       CommitStatements.putAlone,
       [
         .int8(store), .bytes(key.data), .int8(checksum), expiry, encoded, .bytes(value),
-        ServerValue(encoded: form?.data), .bytes(transaction.data), .bytes(origin.handle.data),
-        .int8(date.unixMilliseconds), .bytes(encodedChange), .int8(journalChecksum),
+        .bytes(transaction.data), .bytes(origin.handle.data), .int8(date.unixMilliseconds), .bytes(encodedChange),
+        .int8(journalChecksum),
       ])
   }
 }

@@ -15,8 +15,6 @@ struct GroupChange {
   /// The cleared prefixes, applied before the rows; `nil` for everything.
   private(set) var clears: [StoreKey?] = []
   private(set) var rows: [RowName: RowChange] = [:]
-  /// The kept forms that are outdated by changes of their values, and are removed before the rows are written.
-  private(set) var outdatedForms: [StoreKey] = []
 
   /// Adds the operations of a request.
   mutating func add(_ request: CommitRequest) {
@@ -38,12 +36,6 @@ struct GroupChange {
       case .require, .requireRecord: break
       }
     }
-    guard !request.keepsForms else { return }
-    let forms = KeptForms.outdated(by: request.operations)
-    outdatedForms += forms
-    // None is among those that the request writes itself.
-    guard number > 0 else { return }
-    for form in forms { rows[RowName(isRecord: false, key: form)] = nil }
   }
 
   private mutating func clear(_ prefix: StoreKey?) {

@@ -3,7 +3,7 @@ import CofferLocks
 
 /// A snapshot that asks for the confirmations that values require before it reads them, once for each access control.
 /// Its summaries ask for nothing.
-package struct GuardedSnapshot: KeptFormSnapshot {
+package struct GuardedSnapshot: StorageSnapshot {
   private struct State {
     var granted: Set<KeychainAccessControl>
     /// The errors of the values that were refused: the user is not asked again for the same snapshot.
@@ -25,10 +25,6 @@ package struct GuardedSnapshot: KeptFormSnapshot {
   }
 
   package var revision: StoreRevision { base.revision }
-
-  package var withKeptForms: any StorageSnapshot {
-    GuardedSnapshot(base.listingKeptForms, reads, in: location, granted: state.withLock { $0.granted })
-  }
 
   package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     for key in keys {

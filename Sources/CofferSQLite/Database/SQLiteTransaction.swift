@@ -71,25 +71,23 @@ public final class SQLiteTransaction {
   /// Stores a value with its attributes under a key, replacing any existing value.
   /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`.
   public func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) throws {
-    try apply(.put(key, value, attributes))
+    try change(.put(key, value, attributes))
   }
 
   /// Removes a key and its value. Does nothing if the key is absent.
-  public func delete(_ key: StoreKey) throws { try apply(.delete(key)) }
+  public func delete(_ key: StoreKey) throws { try change(.delete(key)) }
 
   /// Removes all keys that start with a prefix, or all keys if `prefix` is `nil`. The application's own tables are not
   /// changed.
-  public func clear(_ prefix: StoreKey?) throws { try apply(.clear(prefix: prefix)) }
+  public func clear(_ prefix: StoreKey?) throws { try change(.clear(prefix: prefix)) }
 
-  /// Applies an operation on a value or a system record, and no other: the kept form of a value stays.
-  package func change(_ operation: WriteBatch.Operation) throws { try apply(operation, keepsForms: true) }
-
-  private func apply(_ operation: WriteBatch.Operation, keepsForms: Bool = false) throws {
+  /// Applies an operation on a value or a system record.
+  package func change(_ operation: WriteBatch.Operation) throws {
     _ = try statements()
     try WriteBatch([operation]).check(
       StoreCapabilities(SQLiteEngine.features, maximumValueSize: committer.maximumValueSize),
       location: committer.connection.file.description)
-    try committer.applyNow(operation, keepsForms: keepsForms)
+    try committer.applyNow(operation)
     operations.append(operation)
   }
 

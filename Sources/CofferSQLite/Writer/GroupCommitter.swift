@@ -27,8 +27,6 @@ package final class GroupCommitter {
   private var mustRewriteNewestRow = false
   private var isRecounting = false
   private var seenDataVersion: UInt32?
-  /// Whether a form was ever kept in the store; `nil` until a commit looks.
-  private var hasKeptForms: Bool?
   private var isSynchronous = true
   /// Whether there may be relaxed commits not covered by a sync yet: at first also those of a process that was killed.
   private var hasUnsyncedCommits = true
@@ -243,7 +241,6 @@ package final class GroupCommitter {
   private func refreshRevision(_ newestRow: Statement) throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
-    hasKeptForms = nil
     defer { newestRow.reset() }
     if try newestRow.step() {
       let (row, isWhole) = JournalRow.read(newestRow)
@@ -298,10 +295,6 @@ package final class GroupCommitter {
     } else {
       for operation in batch.operations { try rows.apply(operation, at: next) }
     }
-    if !batch.keepsForms {
-      if !batch.selection.records.isEmpty { hasKeptForms = nil }
-      if batch.selection.hasValues { try removeForms(outdatedBy: batch.operations, at: next) }
-    }
     try append(batch, at: next)
     return .success(next)
   }
@@ -315,23 +308,12 @@ package final class GroupCommitter {
     return nil
   }
 
-  /// Removes the kept forms of values that operations have replaced or removed.
-  private func removeForms(outdatedBy operations: [WriteBatch.Operation], at revision: StoreRevision) throws {
-    let mayExist = try hasKeptForms ?? (rows.recordRevision(of: KeptForms.record) != nil)
-    hasKeptForms = mayExist
-    guard mayExist else { return }
-    for form in KeptForms.outdated(by: operations) { try rows.apply(.delete(form), at: revision) }
-  }
-
   /// Applies one operation inside the current transaction, at the revision that the transaction will have.
-  /// - Parameter keepsForms: whether the kept form of a value stays that is replaced or removed.
-  func applyNow(_ operation: WriteBatch.Operation, keepsForms: Bool) throws {
+  func applyNow(_ operation: WriteBatch.Operation) throws {
     // A closure that continues after the error has a transaction without any effect of this statement.
     let before = rows.live
     do {
       try rows.apply(operation, at: revision.next)
-      if operation.isAboutRecord { hasKeptForms = nil }
-      if !keepsForms { try removeForms(outdatedBy: [operation], at: revision.next) }
     } catch {
       rows.live = before
       throw error

@@ -18,8 +18,6 @@ final class PreparedBatch: Sendable {
   let hook: CommitHook?
   let selection: StoreSelection
   let journalEntry: [UInt8]
-  /// Whether kept forms stay unless the operations remove them.
-  let keepsForms: Bool
   /// Whether there is anything to write.
   let isChange: Bool
   /// The total size of the values in bytes.
@@ -32,7 +30,6 @@ final class PreparedBatch: Sendable {
     hook: CommitHook? = nil
   ) {
     operations = batch.operations
-    keepsForms = batch.keepsForms || hook != nil
     self.date = date.inMilliseconds
     self.isForeign = isForeign
     self.isSweep = isSweep

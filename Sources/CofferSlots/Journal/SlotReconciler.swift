@@ -112,8 +112,6 @@ final class SlotReconciler: Sendable {
     var lost: Set<StoreKey> = []
     fileprivate var noted: [(StoreKey, SlotRecord)] = []
     fileprivate var looked = 0
-    /// Whether removals of kept forms are recorded that are not carried out yet.
-    fileprivate var hasRemovedForms = false
   }
 
   /// Records the changes that other programs have made to these values, after publishing pending commits.
@@ -159,7 +157,6 @@ final class SlotReconciler: Sendable {
       }
       return outcome
     }
-    if outcome.hasRemovedForms { try await journal.perform { [handle] in try handle.publish($0) } }
     if !outcome.noted.isEmpty {
       try await journal.perform { committer in
         try committer.housekeep {
@@ -182,25 +179,13 @@ final class SlotReconciler: Sendable {
     guard let content else {
       if case .none = line { return 0 }
       try transaction.change(.delete(key))
-      try removeForm(of: key, transaction, &outcome)
       outcome.changed += 1
       return 0
     }
-    if case .record = line { try removeForm(of: key, transaction, &outcome) }
     let record = handle.record(handle.nextID(), key, content.asEdit)
     try SlotJournal.put(record, of: key, in: transaction)
-    // Without the record, no commit would remove the form with its value.
-    if KeptForms.contains(key) { try transaction.change(.putRecord(KeptForms.record, Data())) }
     outcome.changed += 1
     return content.data.count
-  }
-
-  /// Removes the kept form of a value that another program has replaced or removed.
-  private func removeForm(of key: StoreKey, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws {
-    guard let form = KeptForms.key(of: key) else { return }
-    if case .none = try SlotJournal.line(of: form, in: transaction) { return }
-    try SlotJournal.record([.delete(form)], [nil], done: .zero, of: handle.name, in: transaction)
-    outcome.hasRemovedForms = true
   }
 
   /// Whether the record of a value stays because the value was not edited.

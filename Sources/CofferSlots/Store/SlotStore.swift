@@ -14,7 +14,6 @@ final class SlotStore: SlotCore {
   private let slotAvailability: SlotAvailability
   private let gate = CommitGate()
   private let sweeping: SweepSchedule
-  private let forms = KeptFormRemoval()
   private let closing = Locked<Task<Void, any Error>?>(nil)
   /// The recovery that opening starts. Listings wait for it.
   let recovery: SlotRecovery
@@ -160,9 +159,7 @@ final class SlotStore: SlotCore {
   private func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     recovery.beginIfWaiting()
     do {
-      let commit = try await forms.commit(batch, record: records.record) {
-        try await commitNow($0, from: origin)
-      }
+      let commit = try await commitNow(batch, from: origin)
       if let date = sweeping.takeDue(at: commit.date, after: batch) {
         Task { [weak self] in try? await self?.sweep(upTo: date) }  // A later sweep makes up for a failed one.
       }
@@ -181,9 +178,7 @@ final class SlotStore: SlotCore {
     if !expired.values.isEmpty {
       let batch = WriteBatch(sweeping: expired.values)
       let start = events.map { _ in ContinuousClock.now }
-      let commit = try await forms.commit(batch, record: records.record) {
-        try await commitNow($0, from: StoreOrigin(), isSweep: true)
-      }
+      let commit = try await commitNow(batch, from: StoreOrigin(), isSweep: true)
       if let start {
         let facts = StoreEvent.Commit(
           commit, batch.operations, batch.durability, since: start, isSweep: true,

@@ -126,12 +126,11 @@ public final class FaultInjectingEngine: EngineDecorator {
   }
 }
 
-private struct FaultInjectingSnapshot: KeptFormSnapshot {
+private struct FaultInjectingSnapshot: StorageSnapshot {
   let base: any StorageSnapshot
   let engine: FaultInjectingEngine
 
   var revision: StoreRevision { base.revision }
-  var withKeptForms: any StorageSnapshot { FaultInjectingSnapshot(base: base.listingKeptForms, engine: engine) }
 
   func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
     try await engine.call(.read) { try await base.entries(keys) }

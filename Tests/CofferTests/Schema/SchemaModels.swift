@@ -17,6 +17,10 @@ enum Styles {
   static let first = MigrationStep(from: 1, to: 2) { (old: Style1) in Style2(name: old.name, size: 12) }
   static let second = MigrationStep(from: 2, to: 3) { (old: Style2) in Style3(title: old.name, sizes: [old.size]) }
 
+  static let back = MigrationStep(from: 3, to: 2) { (new: Style3) in
+    Style2(name: new.title, size: new.sizes.first ?? 0)
+  }
+
   static func store<Value: Codable>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
     var schemas = StoreSchema()
     try schemas.declare("style", schema)
@@ -32,11 +36,16 @@ enum Styles {
     try store(engine, ValueSchema<Style2>("style", version: 2, steps: [first]))
   }
 
+  /// Version 2 after version 3 was withdrawn.
+  static func withdrawn(_ engine: any StorageEngine) throws -> TypedStore {
+    try store(engine, ValueSchema<Style2>("style", version: 2, steps: [first, back]))
+  }
+
   static func version3(
-    _ engine: any StorageEngine, steps: [MigrationStep] = [first, second], keep: OldFormPolicy = .untilReplaced,
+    _ engine: any StorageEngine, steps: [MigrationStep] = [first, second],
     validate: (@Sendable (Style3) throws -> Void)? = nil
   ) throws -> TypedStore {
     try store(
-      engine, ValueSchema<Style3>("style", version: 3, steps: steps, keepOldForm: keep, validate: validate))
+      engine, ValueSchema<Style3>("style", version: 3, steps: steps, validate: validate))
   }
 }

@@ -15,9 +15,7 @@ final class DeclaredAccessControls: Sendable {
   /// Returns the access control that the key of a name in a store, or its family, declares.
   func control(of key: StoreKey, in location: DomainLocation) -> KeychainAccessControl? {
     records.withLock { records in
-      // The kept old form of a value is protected as the value is.
-      guard !records.isEmpty, case let key = KeptForms.owner(of: key) ?? key else { return nil }
-      return records.first {
+      records.first {
         $0.location == .located(location) && ($0.isFamily ? key.hasPrefix($0.key) : key == $0.key)
       }?.descriptor.accessControl
     }

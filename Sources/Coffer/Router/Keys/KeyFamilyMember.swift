@@ -60,9 +60,7 @@ public final class KeyFamilyNamespace: Sendable {
         "An id of the family '\(self.name.escapingControlCharacters)' has \(size) bytes; the limit is \(limit).",
         advice: "Use a shorter id, such as a hash of it. Nothing was read or written.")
     }
-    let key = try StoreKey(name)
-    guard !KeptForms.contains(key) else { throw StorageError.reservedKey(key, location: "") }
-    return key
+    return try StoreKey(name)
   }
 }
 

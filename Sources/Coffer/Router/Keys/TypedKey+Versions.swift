@@ -16,9 +16,8 @@ extension TypedKey {
   /// ```
   ///
   /// Each stored value has the name and the version of the schema as an attribute. A value of an older version is
-  /// migrated by its first read, in one commit, by one of all readers and processes; its old form is kept for
-  /// `StorageRouter.rollback(_:)`. A value of a newer version is never overwritten, and is read from its kept old
-  /// form if that has this version; otherwise reads and writes throw `newerFormat`.
+  /// migrated by its first read, in one commit, by one of all readers and processes. So is a value of a newer version
+  /// that the schema has a step back from; without one, reads and writes throw `newerFormat`.
   ///
   /// The steps read older values with the codec of the key's serializer. With a custom serializer, which has none, each
   /// step reads `Data` or `String`. The key's ``migrating(_:)`` brings an older key's value to this key, which then

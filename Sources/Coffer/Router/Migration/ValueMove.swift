@@ -21,8 +21,6 @@ struct ValueMove<Key: StorageKey>: Sendable {
   fileprivate struct Source {
     /// The name of its key in the record.
     var identity = ""
-    /// The old form of a value that is kept beside it; `nil` if there is none.
-    var kept: StoreKey?
     let resolved: StorageRouter.ResolvedKey
     let key: AnyStorageKey
     let entry: StoreEntry
@@ -120,9 +118,6 @@ struct ValueMove<Key: StorageKey>: Sendable {
     for (source, identity) in zip(sources, identities) {
       guard var value = try await source.key.read(source, self) else { continue }
       value.identity = identity
-      if let kept = KeptForms.key(of: value.resolved.key), try await value.resolved.store.engine.contains(kept) {
-        value.kept = kept
-      }
       found.append(value)
     }
     return found
@@ -221,7 +216,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let key = source.resolved.key
     let condition: [WriteBatch.Operation] =
       isChecked(source.resolved.store) ? [.require(key, source.entry.revision)] : []
-    return condition + [.delete(key)] + (source.kept.map { [.delete($0)] } ?? [])
+    return condition + [.delete(key)]
   }
 
   private func isChecked(_ store: TypedStore) -> Bool {

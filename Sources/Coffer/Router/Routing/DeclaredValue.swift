@@ -18,11 +18,6 @@ struct DeclaredValue<K: StorageKey>: WritablePlan {
 
   func decode(_ encoded: EncodedValue) throws -> K.Value { try serializer.value(from: encoded, resolved) }
 
-  func decode(_ old: OldForm) throws -> K.Value? {
-    guard let schema, try schema.isPresent(old.attributes, of: key, at: location) else { return nil }
-    return try serializer.presentValue(from: EncodedValue(old.data, old.attributes), resolved)
-  }
-
   /// - Throws: `encodingFailed`; `dataTooLargeForSync`. Nothing was written.
   func encode(_ value: K.Value, expires: Date? = nil) throws -> EncodedValue {
     try router.complete(try serializer.encoded(value, resolved.store.coding, key), of: resolved, expires: expires)

@@ -75,8 +75,7 @@ final class DeclaredEncryption: Sendable {
   /// Returns the encryption that a key declares, or `nil` if its values are plain.
   func encryption(of key: StoreKey) -> ValueEncryption? {
     state.withLock { state in
-      // The kept old form of a value is protected as the value is.
-      guard !state.isEmpty, case let key = KeptForms.owner(of: key) ?? key else { return nil }
+      guard !state.isEmpty else { return nil }
       return state.keys[key] ?? state.families.first { key.hasPrefix($0.prefix) }?.encryption
     }
   }

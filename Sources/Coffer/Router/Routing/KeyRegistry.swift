@@ -39,7 +39,6 @@ final class KeyRegistry: Sendable {
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
       key = try StoreKey(any.descriptor.name)
-      guard !KeptForms.contains(key) else { throw StorageError.reservedKey(key, location: "") }
       schema = try any.key.declaredSchema()
       location =
         (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }

@@ -115,7 +115,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     last = entry.key
     return (
       try family.id(entry.key, resolved),
-      try family.template.serializer.presentValue(from: EncodedValue(entry), resolved.member(entry.key))
+      try family.template.serializer.value(from: EncodedValue(entry), resolved.member(entry.key))
     )
   }
 
@@ -124,7 +124,8 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     return try await store.reading {
       try await store.engine.withSnapshot { [last, pageSize, resolved] in
         let page = try await $0.page(prefix: prefix, after: last, limit: pageSize)
-        return resolved.record.schema == nil ? page[...] : try await store.presentPage(page, of: $0)[...]
+        for entry in page { try resolved.member(entry.key).requirePresent(entry.attributes) }
+        return page[...]
       }
     } damaged: { error in
       guard let key = error.key, key.hasPrefix(prefix) else { throw error }
@@ -167,7 +168,6 @@ extension KeyFamily {
     var ids: [ID] = []
     var seen: Set<StoreKey> = []
     for key in changed.keys where key.hasPrefix(prefix) && seen.insert(key).inserted {
-      if KeptForms.contains(key) { continue }
       guard let id = id(key) else { return .reload(upTo: commit.revision) }  // The listing reports the name.
       ids.append(id)
     }

@@ -4,26 +4,6 @@ import Foundation
 
 /// The versions of keys that are declared with `versioned(by:)`.
 extension StorageRouter {
-  /// Restores the bytes and attributes that a value had before it was brought to the present version.
-  ///
-  /// The next read by this version of the application migrates the value again: use it before the previous version of
-  /// the application is installed again.
-  /// - Throws: `StorageError`: `notFound` if no old form is kept, or the value was changed after its migration; and the
-  ///   errors of `TypedStore.rollback(of:)`.
-  public nonisolated func rollback<K: StorageKey>(_ key: K) async throws {
-    let resolved = try await resolve(key)
-    try await resolved.store.rollback(of: resolved.key)
-  }
-
-  /// Restores the old forms of all members of a family, each in a commit of its own.
-  /// - Returns: the number of values that were rolled back; those changed after their migration are not.
-  /// - Throws: `StorageError`; the values before it are rolled back.
-  @discardableResult
-  public nonisolated func rollback<ID, Value>(_ family: KeyFamily<ID, Value>) async throws -> Int {
-    let resolved = try await resolve(declaration: family.declaration)
-    return try await resolved.store.rollback(prefix: resolved.record.key)
-  }
-
   /// Brings the stored values of a key or of all members of a family to the present version. Creates no store.
   /// - Returns: the number of values that were changed.
   nonisolated func migrateVersions<K: StorageKey>(of key: K) async throws -> Int {
@@ -54,6 +34,11 @@ extension StorageKeyDescriptor {
 }
 
 extension StorageRouter.ResolvedKey {
+  /// - Throws: `migrationNeeded` for a value of another version; `newerFormat`.
+  func requirePresent(_ attributes: ValueAttributes) throws {
+    try record.schema?.requirePresent(attributes, of: key, at: store.coding.location)
+  }
+
   /// Refuses versions in a store that cannot record them.
   func checkVersions() throws {
     guard record.schema != nil, !store.engine.isReadOnly else { return }

@@ -17,7 +17,7 @@ public struct StorageState: Sendable {
         .unregisteredKey, "The key is not part of this state.",
         advice: "Pass it to state(of:), together with the others.", key: name)
     }
-    if let encoded { return try key.serializer.presentValue(from: encoded, resolved) }
+    if let encoded { return try key.serializer.value(from: encoded, resolved) }
     if let value = key.defaultValue { return value }
     throw StorageError.absent(resolved)
   }
@@ -36,10 +36,11 @@ extension StorageRouter {
     try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
     try await store.flush()
     let entries = try await store.reading {
-      guard resolved.contains(where: { $0.traits.contains(.versioned) }) else {
-        return try await store.engine.entries(resolved.map(\.key))
+      let entries = try await store.engine.entries(resolved.map(\.key))
+      for (resolved, entry) in zip(resolved, entries) {
+        if let entry { try resolved.requirePresent(entry.attributes) }
       }
-      return try await store.presentEntries(resolved.map(\.key))
+      return entries
     } damaged: { error in
       for (key, resolved) in zip(keys, resolved) where resolved.key == error.key {
         return try await handle(error, of: key, resolved)

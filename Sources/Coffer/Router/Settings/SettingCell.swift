@@ -59,7 +59,7 @@ final class SettingCell: Sendable {
       (state.isCurrent(latest) || state.catchUp(to: latest, resolved.key, engine), state.value, state.writes)
     }
     if isCurrent { return value }
-    let entry = try engine.entryNow(resolved.key).map { try present($0) }
+    let entry = try engine.entryNow(resolved.key)
     let stored = try entry.map { try decode(EncodedValue($0)) }
     return state.withLock { state in
       // An own write is newer than what was read.
@@ -70,22 +70,12 @@ final class SettingCell: Sendable {
     }
   }
 
-  /// Returns an entry, or its kept old form if it is newer.
-  private func present(_ entry: StoreEntry) throws -> StoreEntry {
-    guard resolved.record.schema != nil else { return entry }
-    do { return try resolved.store.present(entry, kept: nil) } catch let error as StorageError
-      where error.code == .newerFormat
-    {
-      guard let key = KeptForms.key(of: resolved.key) else { throw error }
-      return try resolved.store.present(entry, kept: try engine.entryNow(key))
-    }
-  }
-
   /// Returns the operations of a write of a key with versions: a newer value is refused.
   func versioned(_ operation: WriteBatch.Operation) throws -> [WriteBatch.Operation] {
     guard let schema = resolved.record.schema, case .put = operation else { return [operation] }
     let entry = try engine.entryNow(resolved.key)
-    if let entry { _ = try schema.isPresent(entry.attributes, of: resolved.key, at: resolved.store.coding.location) }
+    let location = resolved.store.coding.location
+    if let entry { _ = try schema.storedVersion(entry.attributes, of: resolved.key, at: location) }
     return [.require(resolved.key, entry?.revision), operation]
   }
 

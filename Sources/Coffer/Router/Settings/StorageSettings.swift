@@ -246,7 +246,7 @@ extension StorageRouter {
 
 extension SettingCell {
   fileprivate func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
-    try read { Box(try key.serializer.presentValue(from: $0, resolved)) }
+    try read { Box(try key.serializer.value(from: $0, resolved)) }
   }
 
   /// Returns the operation that stores a value, or removes it if it is `nil`.

@@ -7,7 +7,7 @@ package struct StepRefusal: Error {
   package init(_ message: String) { self.message = message }
 }
 
-/// A step from one version of a schema to a later one: a function from the old type to the new one.
+/// A step from one version of a schema to another: a function from the old type to the new one.
 ///
 /// ```swift
 /// let step = MigrationStep(from: 1, to: 2) { (old: Theme1) in Theme2(name: old.name, accent: .blue) }
@@ -29,7 +29,7 @@ public struct MigrationStep: Sendable {
   /// Creates a step.
   /// - Parameters:
   ///   - source: the version that the step reads.
-  ///   - target: the version that it returns, larger than `source`.
+  ///   - target: the version that it returns: a larger one or, for a step back, a smaller one.
   ///   - limit: the time after which the step counts as failed; 30 s by default.
   ///   - body: converts a value. If it throws, the stored value is unchanged.
   public init<Old: Decodable & Sendable, New: Sendable>(

@@ -10,13 +10,6 @@ extension StorageError.Code {
 }
 
 extension StorageError {
-  /// A value under such a key would be in no listing.
-  package static func reservedKey(_ key: StoreKey, location: String) -> StorageError {
-    StorageError(
-      .invalidKey, "Keys that end in '\(KeptForms.suffix)' are reserved for the old forms of migrated values.",
-      advice: "Use another key. Nothing was written.", location: location, key: key)
-  }
-
   static func invalidSchema(_ name: String, _ reason: String) -> StorageError {
     StorageError(
       .invalidSchema, "The schema '\(name)' cannot be used: \(reason)",

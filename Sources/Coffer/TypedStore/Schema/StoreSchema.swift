@@ -33,14 +33,10 @@ public struct StoreSchema: Sendable {
     prefixes.sort { $0.prefix.size > $1.prefix.size }
   }
 
-  /// Returns the schema of a key; `nil` if it has none. Kept old forms have none.
+  /// Returns the schema of a key; `nil` if it has none.
   subscript(key: StoreKey) -> DeclaredSchema? {
-    if let lookup { return KeptForms.contains(key) ? nil : lookup(key) }
-    if let schema = keys[key] { return schema }
-    guard let schema = prefixes.first(where: { key.hasPrefix($0.prefix) })?.schema, !KeptForms.contains(key) else {
-      return nil
-    }
-    return schema
+    if let lookup { return lookup(key) }
+    return keys[key] ?? prefixes.first { key.hasPrefix($0.prefix) }?.schema
   }
 }
 

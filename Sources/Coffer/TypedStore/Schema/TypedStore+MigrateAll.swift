@@ -5,8 +5,7 @@ extension TypedStore {
   /// Brings all values of declared keys to the present versions of their schemas, a hundred in one commit.
   ///
   /// A value that cannot be migrated stays as it is and does not stop the others: look at the report. Each commit is
-  /// complete in itself: a run that was cancelled, killed or has failed is resumed by the next one. Kept old forms
-  /// whose values were removed by other programs are removed.
+  /// complete in itself: a run that was cancelled, killed or has failed is resumed by the next one.
   /// - Parameters:
   ///   - prefix: the prefix of the keys; `nil` for all keys.
   ///   - progress: called after each commit.
@@ -25,19 +24,18 @@ extension TypedStore {
     guard let schema = coding.schema else { return SchemaMigrationReport() }
     try await pending?.flush()
     var (report, state) = (SchemaMigrationReport(), SchemaMigrationProgress())
-    let listed = try await listing(prefix, schema, &report)
-    state.total = listed.due.count
+    let due = try await listing(prefix, schema, &report)
+    state.total = due.count
     progress?(state)
-    var rest = listed.due[...]
+    var rest = due[...]
     while !rest.isEmpty {
       try Task.checkCancellation()
       let keys = rest.prefix(Self.groupSize(rest)).map(\.key)
       rest = rest.dropFirst(keys.count)
       try await migrateTogether(keys, schema, isDryRun: isDryRun, &report)
-      (state.completed, state.migrated) = (listed.due.count - rest.count, report.migrated)
+      (state.completed, state.migrated) = (due.count - rest.count, report.migrated)
       progress?(state)
     }
-    if !engine.isReadOnly, !isDryRun { try await removeKeptForms(of: listed.removed) }
     return report
   }
 
@@ -56,7 +54,7 @@ extension TypedStore {
   }
 
   /// The number of values at the beginning that are migrated in one commit: up to 100, and about 4 MiB, since all of
-  /// them are in memory at once, with their old forms.
+  /// them are in memory at once.
   private static func groupSize(_ values: ArraySlice<DueValue>) -> Int {
     var (count, bytes) = (0, 0)
     for value in values.prefix(100) {
@@ -67,29 +65,23 @@ extension TypedStore {
     return count
   }
 
-  /// A value of an older version.
+  /// A value of another version.
   private struct DueValue {
     let key: StoreKey
     /// The size in bytes; that of a secret, which is not known, counts as 64 KiB.
     let size: Int
   }
 
-  /// Returns the values of older versions, and the keys of absent values that have kept forms.
+  /// Returns the values of other versions than the present one.
   private func listing(
     _ prefix: StoreKey?, _ schema: StoreSchema, _ report: inout SchemaMigrationReport
-  ) async throws -> (due: [DueValue], removed: [StoreKey]) {
-    let (summaries, kept) = try await engine.withSnapshot { snapshot in
-      let all = try await snapshot.listingKeptForms.allSummaries(prefix: prefix)
-      return (
-        all.filter { !KeptForms.contains($0.key) }, all.compactMap { KeptForms.owner(of: $0.key) }
-      )
-    }
+  ) async throws -> [DueValue] {
     var due: [DueValue] = []
-    for summary in summaries {
+    for summary in try await engine.summaries(prefix: prefix) {
       guard let declared = schema[summary.key] else { continue }
       do {
         let version = try declared.storedVersion(summary.attributes, of: summary.key, at: engine.description)
-        guard version < declared.version else {
+        guard version != declared.version else {
           report.current += 1
           continue
         }
@@ -98,19 +90,7 @@ extension TypedStore {
         report.add(error, of: summary.key)
       }
     }
-    guard !kept.isEmpty else { return (due, []) }
-    let present = Set(summaries.map(\.key))
-    return (due, kept.filter { schema[$0] != nil && !present.contains($0) })
-  }
-
-  /// Removes the kept forms of values that were removed without their schema.
-  private func removeKeptForms(of keys: [StoreKey]) async throws {
-    for key in keys {
-      guard let kept = KeptForms.key(of: key) else { continue }
-      do {
-        try await engine.commit(WriteBatch([.require(key, nil), .delete(kept)]), from: origin)
-      } catch let error as StorageError where error.code == .preconditionFailed {}  // The key has a new value.
-    }
+    return due
   }
 
   /// Migrates values in one commit, or one by one if that fails because of one of them.

@@ -62,7 +62,7 @@ extension TypedStore {
   private func migration(of entry: StoreEntry, _ watch: StepWatch) async throws -> [WriteBatch.Operation]? {
     guard let schema = coding.schema?[entry.key] else { return nil }
     let version = try schema.storedVersion(entry.attributes, of: entry.key, at: engine.description)
-    guard version < schema.version else { return nil }
+    guard version != schema.version else { return nil }
     guard !engine.isReadOnly else {
       throw StorageError(
         .readOnly, "The value has version \(version) of '\(schema.name)', and the store is open for reading only.",
@@ -73,81 +73,15 @@ extension TypedStore {
     var attributes = entry.attributes
     attributes[Self.propertyListType] = nil
     attributes = attributes.merging(encoded.attributes)
-    var operations: [WriteBatch.Operation] = [
-      .require(entry.key, entry.revision), .put(entry.key, encoded.data, attributes),
-    ]
-    guard let oldKey = KeptForms.key(of: entry.key) else { return operations }
-    let old = OldForm(of: entry, replacedBy: encoded.data)
-    // One that the store cannot hold is not kept: the value would else not be readable at all.
-    if schema.keepOldForm != .never, old.encoded.count <= engine.capabilities.maximumValueSize {
-      var kept = entry.attributes
-      kept[Self.propertyListType] = nil
-      if case .for(let time) = schema.keepOldForm {
-        let end = engine.clock.now().addingTimeInterval(time / .seconds(1))
-        kept.expires = min(end, kept.expires ?? end)
-      }
-      operations.append(.put(oldKey, old.encoded, kept))
-    } else {
-      operations.append(.delete(oldKey))  // That of an earlier migration.
-    }
-    return operations
+    return [.require(entry.key, entry.revision), .put(entry.key, encoded.data, attributes)]
   }
 
   /// The type of a preference, which belongs to the bytes and not to the value.
   private static var propertyListType: ValueAttribute<UInt8> { ValueAttribute(code: 1) }
 
   func commitMigration(_ operations: [WriteBatch.Operation]) async throws {
-    let keeps = operations.contains { if case .put(let key, _, _) = $0 { KeptForms.contains(key) } else { false } }
-    let marks: [WriteBatch.Operation] =
-      keeps && engine.capabilities.contains(.systemRecords) ? [.putRecord(KeptForms.record, Data())] : []
-    let batch = WriteBatch(operations + marks)
+    let batch = WriteBatch(operations)
     let commit = try await engine.commit(batch, from: origin)
     cached(commit, batch.selection.keys.map { ($0, nil) }, batch, [])
-  }
-
-  /// Restores the bytes and attributes that a value had before its migration.
-  ///
-  /// The next read by this version of the application migrates the value again: use it before the previous version of
-  /// the application is installed again.
-  /// - Throws: `StorageError`: `notFound` if no old form is kept, or the value was changed after its migration;
-  ///   `damaged` if the old form is damaged; `preconditionFailed` if another writer changes the value meanwhile.
-  ///   Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
-  public func rollback(of key: StoreKey) async throws {
-    let (entry, old) = try await oldForm(of: key)
-    guard let entry, let old, let oldKey = KeptForms.key(of: key) else {
-      throw StorageError(
-        .notFound, "There is no old form of the value: it was not migrated, or was changed since.",
-        advice: "The value is unchanged.", location: engine.description, key: key)
-    }
-    try await commitMigration([
-      .require(key, entry.revision), .put(key, old.data, old.attributes), .delete(oldKey),
-    ])
-  }
-
-  /// Rolls back all values that have a kept old form, each in a commit of its own.
-  ///
-  /// A run that was cancelled or has failed is resumed by the next one. Damaged values are passed over, and the error
-  /// of the first is thrown at the end.
-  /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
-  /// - Returns: the number of values that were rolled back; those changed after their migration are not.
-  /// - Throws: the errors of ``rollback(of:)`` other than `notFound`; the values before it are rolled back, and after
-  ///   `damaged` those behind it, too.
-  @discardableResult
-  public func rollback(prefix: StoreKey?) async throws -> Int {
-    var count = 0
-    var damage: StorageError?
-    for kept in try await engine.keptForms(prefix: prefix) {
-      try Task.checkCancellation()
-      guard let key = KeptForms.owner(of: kept.key), coding.schema?[key] != nil else { continue }
-      do {
-        try await rollback(of: key)
-        count += 1
-      } catch let error as StorageError where error.code == .notFound {
-      } catch let error as StorageError where error.code == .damaged {
-        damage = damage ?? error
-      }
-    }
-    if let damage { throw damage }
-    return count
   }
 }

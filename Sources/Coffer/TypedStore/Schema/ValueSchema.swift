@@ -22,7 +22,6 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   public let version: Int
   private let unversioned: Int
   private let steps: [Int: MigrationStep]
-  private let keepOldForm: OldFormPolicy
   private let validate: (@Sendable (Value) throws -> Void)?
 
   /// Creates a schema.
@@ -31,14 +30,14 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   ///   - version: the present version, from 1 on.
   ///   - unversioned: the version of values without a mark: those that were saved before there was a schema, or by
   ///     another program.
-  ///   - steps: the steps, in any order. Each version below the present one that has a step must lead to it.
-  ///   - keepOldForm: how long the bytes before a migration are kept.
+  ///   - steps: the steps, in any order. Those of older versions lead up to the present one, those of newer versions
+  ///     back to it, after a release was withdrawn.
   ///   - validate: throws if a migrated value must not be stored.
   /// - Throws: `StorageError` with code `invalidSchema`: the steps have a gap, a cycle or a duplicate, or the types of
   ///   two steps differ.
   public init(
     _ name: String, version: Int, unversioned: Int = 1, steps: [MigrationStep] = [],
-    keepOldForm: OldFormPolicy = .untilReplaced, validate: (@Sendable (Value) throws -> Void)? = nil
+    validate: (@Sendable (Value) throws -> Void)? = nil
   ) throws {
     guard 1...255 ~= name.utf8.count else { throw StorageError.invalidSchema(name, "a name has 1 to 255 bytes.") }
     guard 1...Int(Int32.max) ~= version, 1...version ~= unversioned else {
@@ -46,7 +45,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
     }
     self.steps = try Self.chained(steps, to: version, of: name)
     (self.name, self.version, self.unversioned) = (name, version, unversioned)
-    (self.keepOldForm, self.validate) = (keepOldForm, validate)
+    self.validate = validate
   }
 
   /// Returns the schema without its type.
@@ -58,8 +57,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
     encode: @escaping @Sendable (Value, ByteCoding, StoreKey) throws -> EncodedValue
   ) -> DeclaredSchema {
     DeclaredSchema(
-      name: name, version: version, unversioned: unversioned, type: Value.self, steps: steps, keepOldForm: keepOldForm,
-      reading: reading
+      name: name, version: version, unversioned: unversioned, type: Value.self, steps: steps, reading: reading
     ) { [validate] value, coding, key in
       guard let value = value as? Value else { throw MigrationStep.StepFailure(error: nil) }
       try validate?(value)
@@ -76,12 +74,11 @@ public struct ValueSchema<Value: Sendable>: Sendable {
     var chain: [Int: MigrationStep] = [:]
     for step in steps {
       let text = step.text
-      guard step.source > 0, step.source < step.target else {
-        throw StorageError.invalidSchema(name, "\(text) does not lead to a later version.")
+      guard step.source > 0, step.target > 0 else {
+        throw StorageError.invalidSchema(name, "\(text) has a version below 1.")
       }
-      guard step.target <= version else {
-        throw StorageError.invalidSchema(name, "\(text) leads beyond version \(version).")
-      }
+      guard step.source < step.target ? step.target <= version : step.target >= version, step.source != step.target
+      else { throw StorageError.invalidSchema(name, "\(text) does not lead towards version \(version).") }
       guard chain.updateValue(step, forKey: step.source) == nil else {
         throw StorageError.invalidSchema(name, "there are two steps from version \(step.source).")
       }
@@ -108,7 +105,6 @@ struct DeclaredSchema: Sendable {
   let unversioned: Int
   let type: any Any.Type
   let steps: [Int: MigrationStep]
-  let keepOldForm: OldFormPolicy
   let mark: ValueAttributes
   /// Returns the coding by which the steps read older values.
   let reading: @Sendable (ByteCoding) -> ByteCoding
@@ -116,7 +112,7 @@ struct DeclaredSchema: Sendable {
 
   init(
     name: String, version: Int, unversioned: Int, type: any Any.Type, steps: [Int: MigrationStep],
-    keepOldForm: OldFormPolicy, reading: @escaping @Sendable (ByteCoding) -> ByteCoding,
+    reading: @escaping @Sendable (ByteCoding) -> ByteCoding,
     finish: @escaping @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
   ) {
     self.name = name
@@ -124,14 +120,13 @@ struct DeclaredSchema: Sendable {
     self.unversioned = unversioned
     self.type = type
     self.steps = steps
-    self.keepOldForm = keepOldForm
     self.reading = reading
     self.finish = finish
     mark = SchemaMark(name, version).attributes
   }
 
   /// Returns the version of a stored value.
-  /// - Throws: `StorageError`: `newerFormat` for a later version than the present one, or an unknown mark;
+  /// - Throws: `StorageError`: `newerFormat` for a later version without a step back, or an unknown mark;
   ///   `decodingFailed` for a value of another schema.
   func storedVersion(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Int {
     if attributes == mark { return version }
@@ -145,23 +140,17 @@ struct DeclaredSchema: Sendable {
         .decodingFailed, "The value belongs to the schema '\(mark.name)', not to '\(name)'.",
         advice: "It is kept. Declare the key with its schema.", location: location, key: key)
     }
-    guard mark.version <= version else {
+    guard mark.version <= version || steps[mark.version] != nil else {
       throw StorageError(
         .newerFormat,
         "The value has version \(mark.version) of '\(name)'; this application knows versions up to \(version).",
-        advice: "It is unchanged. Use a newer version of the application, or roll the value back with it.",
+        advice: "It is unchanged. Use a newer version of the application, or declare a step back from that version.",
         location: location, key: key)
     }
     return mark.version
   }
 
-  /// Whether a value has the present version.
-  /// - Throws: the errors of `storedVersion`.
-  func isPresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Bool {
-    try storedVersion(attributes, of: key, at: location) == version
-  }
-
-  /// - Throws: `migrationNeeded` for an older version; the errors of `storedVersion`.
+  /// - Throws: `migrationNeeded` for a version that has a step; the errors of `storedVersion`.
   func requirePresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws {
     let stored = try storedVersion(attributes, of: key, at: location)
     guard stored != version else { return }
@@ -174,7 +163,7 @@ struct DeclaredSchema: Sendable {
   /// The shortest limit of the steps.
   var shortestLimit: Duration { steps.values.lazy.map(\.limit).min() ?? .seconds(30) }
 
-  /// Returns the present form of an older value, validated and encoded.
+  /// Returns the present form of a value of another version, validated and encoded.
   /// - Throws: `StorageError`: `migrationFailed`, or `decodingFailed`; `CancellationError`.
   func migrate(
     _ entry: StoreEntry, from version: Int, _ coding: ByteCoding, _ watch: StepWatch

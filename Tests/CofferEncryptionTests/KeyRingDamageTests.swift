@@ -11,6 +11,9 @@ import Testing
 /// Damage to the ring of a store: of its records one bit at a time, and of the database's file.
 @Suite(.blocking, .timeLimit(.minutes(30))) struct KeyRingDamageTests {
   private let root: RootKey
+  /// The store takes nothing that does not begin like an envelope.
+  private let kept = Data(SealedValue.magic + "kept".utf8)
+
   init() throws { root = try .forTests() }
 
   private func open(_ engine: any StorageEngine) async throws -> OpenKeyRing {
@@ -24,7 +27,7 @@ import Testing
       isCopy ? (KeyRingStore.copy, KeyRingStore.record) : (KeyRingStore.record, KeyRingStore.copy)
     let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
     let record = try #require(try await engine.record(name)?.content)
-    try await engine.commit(WriteBatch([.put("value", Data("kept".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put("value", kept)]), from: StoreOrigin())
     var changes = (0..<record.count * 8).map { bit in
       var changed = record
       changed[bit / 8] ^= 1 << UInt8(bit % 8)
@@ -39,7 +42,7 @@ import Testing
       #expect(try await engine.record(name)?.content == record)
     }
     #expect(try await engine.record(other)?.content == record)
-    #expect(try await engine.entry("value")?.value == Data("kept".utf8))
+    #expect(try await engine.entry("value")?.value == kept)
   }
 
   /// Every damaged byte of the page with both records, in a real database. A bit of a record is repaired from the
@@ -51,7 +54,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: store)
     let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
     let record = try #require(try await engine.record(KeyRingStore.record)?.content)
-    try await engine.commit(WriteBatch([.put("value", Data("kept".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put("value", kept)]), from: StoreOrigin())
     try await engine.close()
     let file = try Data(contentsOf: URL(fileURLWithPath: store))
     let copy = try #require(file.range(of: record))
@@ -67,7 +70,7 @@ import Testing
         let engine = try await SQLiteEngine.open(at: spare)
         #expect(try await open(engine).ring == first.ring, "byte \(offset)")
         #expect(try await open(ReadOnlyEngine(engine)).ring == first.ring)
-        #expect(try await engine.entry("value")?.value == Data("kept".utf8))
+        #expect(try await engine.entry("value")?.value == kept)
         try await engine.close()
       } catch let error as StorageError {
         #expect(error.code == .damaged, "byte \(offset): \(error)")

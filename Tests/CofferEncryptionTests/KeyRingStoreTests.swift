@@ -14,6 +14,9 @@ import Testing
     try await KeyRingStore(engine).open(settings: EncryptionSettings(), ifMissing: missing) { _ in root }
   }
 
+  /// The store takes nothing that does not begin like one.
+  private let envelope = Data(SealedValue.magic)
+
   private func put(_ engine: any StorageEngine, _ operations: WriteBatch.Operation...) async throws {
     try await engine.commit(WriteBatch(operations), from: StoreOrigin())
   }
@@ -67,7 +70,7 @@ import Testing
       }
       #expect(damage.count == 2)
       // The repaired ring's revisions are those of the store.
-      try await put(engine, .put("a", Data()))
+      try await put(engine, .put("a", envelope))
       _ = try await KeyRingStore(engine).update(repaired) { try $0.addPrimary(now: .now) }
       try await put(engine, .putRecord(KeyRingStore.record, content), .putRecord(KeyRingStore.copy, content))
     }
@@ -203,12 +206,12 @@ import Testing
   @Test func aCommitDependsOnTheRing() async throws {
     let engine = MemoryEngine()
     let first = try await open(engine)
-    try await engine.commit(WriteBatch(first.precondition + [.put("a", Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch(first.precondition + [.put("a", envelope)]), from: StoreOrigin())
     let second = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) }
     let error = try await storageError {
-      try await engine.commit(WriteBatch(first.precondition + [.put("b", Data())]), from: StoreOrigin())
+      try await engine.commit(WriteBatch(first.precondition + [.put("b", envelope)]), from: StoreOrigin())
     }
     #expect(error.code == .preconditionFailed)
-    try await engine.commit(WriteBatch(second.precondition + [.put("b", Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch(second.precondition + [.put("b", envelope)]), from: StoreOrigin())
   }
 }

@@ -94,6 +94,43 @@ struct DamageTests {
     try await engine.close()
   }
 
+  @Test("A store whose values are all encrypted takes no plain ones")
+  func onlyEnvelopes() async throws {
+    let engine = try await open()
+    let envelope = Data(SealedValue.magic + [1, 2])
+    let marks: [WriteBatch.Operation] = [.putRecord(.keyRing, Data([1])), .putRecord(.onlyEnvelopes, Data())]
+    func put(_ operations: WriteBatch.Operation...) async throws {
+      try await engine.commit(WriteBatch(operations), from: StoreOrigin())
+    }
+    try await put(.put("a", Data("1".utf8)))
+    try await engine.commit(WriteBatch(marks), from: StoreOrigin())
+    for operations: [WriteBatch.Operation] in [
+      [.put("a", Data("2".utf8))], [.put("b", Data())], [.delete("a"), .put("b", Data("2".utf8))],
+    ] {
+      let error = await #expect(throws: StorageError.self) {
+        try await engine.commit(WriteBatch(operations), from: StoreOrigin())
+      }
+      #expect(error?.code == .keyUnavailable && error?.message.contains("takes no values in plain") == true)
+    }
+    #expect(try await engine.entry("a")?.value == Data("1".utf8))
+    // Those that are committed together do not fail with it.
+    let keys = try (0..<20).map { try StoreKey("k\($0)") }
+    let tasks = keys.enumerated().map { number, key in
+      Task { try await put(.put(key, number == 10 ? Data("plain".utf8) : envelope)) }
+    }
+    for (number, task) in tasks.enumerated() {
+      if number == 10 {
+        await #expect(throws: StorageError.self) { try await task.value }
+      } else {
+        try await task.value
+      }
+    }
+    try await put(.put("a", envelope), .putRecord(SystemRecordName("other"), Data("plain".utf8)))
+    try await put(.deleteRecord(.onlyEnvelopes))
+    try await put(.put("a", Data("3".utf8)))
+    try await engine.close()
+  }
+
   @Test("An envelope is not replaced with a plain value in a store that has lost its key ring")
   func lostRing() async throws {
     let engine = try await open()

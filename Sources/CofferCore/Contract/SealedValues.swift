@@ -23,6 +23,9 @@ package enum SealedValue {
 extension SystemRecordName {
   /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
   package static let keyRing = SystemRecordName("encryption" as StoreKey)
+  /// The mark of a store whose values are all encrypted, written with its key ring. While both are there, a commit with
+  /// a plain value is refused, also one through a handle that was opened before.
+  package static let onlyEnvelopes = SystemRecordName("encryption.only" as StoreKey)
 }
 
 extension ValueAttribute<UInt8> {
@@ -94,6 +97,13 @@ extension StorageError {
       .foreignFormat, "An earlier version of Coffer has stored the value in the JSON of another program.",
       advice: "Read its bytes with entry(_:) of the engine or 'coffer get', and write the key again. It is unchanged.",
       location: location(), key: key)
+  }
+
+  /// Returns the error for a plain value in a store whose values are all encrypted.
+  package static func takesOnlyEnvelopes(_ key: StoreKey?, location: String) -> StorageError {
+    StorageError(
+      .keyUnavailable, "The store was encrypted since it was opened, and takes no values in plain.",
+      advice: "Open it again with its key. Nothing was written.", location: location, key: key)
   }
 
   /// Returns the error for an envelope that is read without encryption.

@@ -191,7 +191,10 @@ struct MemoryContent: Sendable {
     for case .requireRecord(let name, let expected) in batch.operations where records[name]?.revision != expected {
       throw StorageError.preconditionFailed(name.key, location: location)
     }
-    guard records[.keyRing] == nil else { return }
+    guard records[.keyRing] == nil else {
+      guard batch.traits.contains(.plain), records[.onlyEnvelopes] != nil else { return }
+      throw StorageError.takesOnlyEnvelopes(batch.operations.firstPlainKey, location: location)
+    }
     for case .put(let key, let data, let attributes) in batch.operations
     where values[key]?.attributes.isSealed == true && SealedValue.isRefused(data, attributes) {
       throw StorageError.ringIsLost(location: location, key: key)

@@ -38,6 +38,8 @@ public struct WriteBatch: Sendable {
     package static let attributes = Traits(rawValue: 4)
     /// Values that expire.
     package static let expiries = Traits(rawValue: 8)
+    /// Values that are no envelopes.
+    package static let plain = Traits(rawValue: 16)
   }
 
   /// The operations, applied in order after every `require` has been checked.
@@ -77,6 +79,7 @@ public struct WriteBatch: Sendable {
       size += value.count
       largestValue = max(largestValue, value.count)
       if !attributes.isEmpty { traits.formUnion(attributes.expires == nil ? .attributes : [.attributes, .expiries]) }
+      if SealedValue.isRefused(value, attributes) { traits.insert(.plain) }
     case .delete, .clear: break
     case .require: traits.insert(.conditions)
     case .putRecord, .deleteRecord: traits.insert(.records)
@@ -156,6 +159,16 @@ public struct WriteBatch: Sendable {
         "The attributes have \(attributes.applicationSize) bytes; the limit is \(ValueAttributes.maximumSize).",
         advice: "Store some of them in the value. Nothing was written.", location: location, key: key)
     }
+  }
+}
+
+extension [WriteBatch.Operation] {
+  /// The key of the first value that is no envelope.
+  package var firstPlainKey: StoreKey? {
+    for case .put(let key, let value, let attributes) in self where SealedValue.isRefused(value, attributes) {
+      return key
+    }
+    return nil
   }
 }
 

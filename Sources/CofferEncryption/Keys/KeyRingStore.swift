@@ -35,7 +35,7 @@ package struct KeyRingStore: Sendable {
   /// The records that belong to a ring, and mean nothing without it or under another one. Earlier versions have kept
   /// a digest of the values in the last one, which is ignored.
   private static let companions = [
-    FreshnessRecord.name, RotationLease.record, SystemRecordName("encryption.values" as StoreKey),
+    .onlyEnvelopes, FreshnessRecord.name, RotationLease.record, SystemRecordName("encryption.values" as StoreKey),
   ]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
@@ -309,7 +309,11 @@ package struct KeyRingStore: Sendable {
     _ ring: KeyRing, under root: RootKey, _ operations: [WriteBatch.Operation]
   ) async throws -> OpenKeyRing? {
     let content = try located { try ring.sealed(under: root) }
-    let writes: [WriteBatch.Operation] = [.putRecord(Self.record, content), .putRecord(Self.copy, content)]
+    let isWhole = ring.coverage == .all && ring.phase == .complete
+    let writes: [WriteBatch.Operation] = [
+      .putRecord(Self.record, content), .putRecord(Self.copy, content),
+      isWhole ? .putRecord(.onlyEnvelopes, Data()) : .deleteRecord(.onlyEnvelopes),
+    ]
     do {
       let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
       var ring = ring

@@ -56,6 +56,19 @@ enum CommitStatements {
   static let delete = ServerStatement(
     "DELETE FROM coffer.values WHERE store = $1 AND record = $2 AND key = ANY($3)", [.int8, .bool, .bytesArray])
 
+  /// The value `value`, or none where it does not begin like an envelope and all values of the store are encrypted.
+  private static func permitted(_ value: String) -> String {
+    """
+    CASE WHEN substr(\(value), 1, 5) <> '\\xff43454e56'
+        AND EXISTS \(record(.onlyEnvelopes)) AND EXISTS \(record(.keyRing))
+      THEN NULL ELSE \(value) END
+    """
+  }
+
+  private static func record(_ name: SystemRecordName) -> String {
+    "(SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(name)')"
+  }
+
   /// Replaces what a row has by what is written.
   ///
   /// It fails with a missing value instead of replacing an envelope (attribute 4, after those with lower codes) with
@@ -65,7 +78,7 @@ enum CommitStatements {
       expires = excluded.expires, attributes = excluded.attributes, value = CASE
         WHEN v.attributes IS NOT NULL AND substr(excluded.value, 1, 5) <> '\\xff43454e56'
           AND encode(v.attributes, 'hex') ~ '^(01.{6})?(02.{6})?(03.{20})?04'
-          AND NOT EXISTS (SELECT FROM coffer.values WHERE store = $1 AND record AND key = 'encryption')
+          AND NOT EXISTS \(record(.keyRing))
         THEN NULL ELSE excluded.value END
     """
 
@@ -75,7 +88,8 @@ enum CommitStatements {
     WITH s AS (SELECT head, epoch FROM coffer.stores WHERE store = $1),
     put AS (
       INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
-      SELECT $1, false, $2, s.head, \(RowChecksum.bound("$3", to: "s.head")), $4, $5, $6 FROM s
+      SELECT $1, false, $2, s.head, \(RowChecksum.bound("$3", to: "s.head")), $4, $5,
+        \(permitted("$6")) FROM s
       \(replacing))
     INSERT INTO coffer.journal (store, revision, epoch, transaction, origin, committed_at, changed, checksum)
     SELECT $1, s.head, s.epoch, $7, $8, $9, $10,
@@ -87,7 +101,7 @@ enum CommitStatements {
     """
     INSERT INTO coffer.values AS v (store, record, key, revision, checksum, expires, attributes, value)
     SELECT s.store, $2, u.key, s.head - u.back, \(RowChecksum.bound("u.checksum", to: "(s.head - u.back)")),
-      u.expires, u.attributes, u.value
+      u.expires, u.attributes, CASE WHEN $2 THEN u.value ELSE \(permitted("u.value")) END
     FROM coffer.stores s, unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])
       AS u (key, back, checksum, expires, attributes, value)
     WHERE s.store = $1

@@ -208,13 +208,29 @@ struct GroupCommit {
         return .notSent(failure)
       case ServerFailure.serializationFailure, ServerFailure.deadlock: return .again
       case ServerFailure.missingValue:
-        return .answered(group.map { .failure(StorageError.ringIsLost(location: location, key: $0.onlyPut?.key)) })
+        return await refusal(of: group, connection)
       case _ where server.isLockTimeout:
         connection.server.abandon()
         return .notSent(failure)
       default: return .answered(group.map { _ in .failure(server.error(at: location)) })
       }
     }
+  }
+
+  /// The outcome of a group of which a plain value was refused.
+  private func refusal(of group: [CommitRequest], _ connection: WritingConnection) async -> Outcome {
+    let mark = SystemRecordName.onlyEnvelopes.key.data
+    let call = ServerCall(CommitStatements.required, [.int8(store), .bool(true), .bytesArray([mark])])
+    let found = try? await connection.server.exchange([call], within: deadline).rows.last?.count
+    return .answered(
+      group.map { request in
+        let key = request.operations.firstPlainKey
+        let isEncrypted = found.map { $0 > 0 } ?? false
+        return .failure(
+          isEncrypted
+            ? StorageError.takesOnlyEnvelopes(key, location: location)
+            : StorageError.ringIsLost(location: location, key: key))
+      })
   }
 
   private func rollBack(_ connection: WritingConnection) async -> Bool {

@@ -69,8 +69,9 @@ public final class SQLiteTransaction {
   }
 
   /// Stores a value with its attributes under a key, replacing any existing value.
-  /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`.
+  /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`; `keyUnavailable` if all values of the store are encrypted.
   public func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) throws {
+    if SealedValue.isRefused(value, attributes) { try committer.requirePlainValues(key) }
     try change(.put(key, value, attributes))
   }
 

@@ -27,6 +27,8 @@ package final class GroupCommitter {
   private var mustRewriteNewestRow = false
   private var isRecounting = false
   private var seenDataVersion: UInt32?
+  /// Whether all values of the store are encrypted, so that it takes no plain ones; `nil` until a commit looks.
+  private var takesOnlyEnvelopes: Bool?
   private var isSynchronous = true
   /// Whether there may be relaxed commits not covered by a sync yet: at first also those of a process that was killed.
   private var hasUnsyncedCommits = true
@@ -241,6 +243,7 @@ package final class GroupCommitter {
   private func refreshRevision(_ newestRow: Statement) throws {
     let dataVersion = coffer_sqlite_data_version(connection.handle)
     guard dataVersion != seenDataVersion else { return }
+    takesOnlyEnvelopes = nil
     defer { newestRow.reset() }
     if try newestRow.step() {
       let (row, isWhole) = JournalRow.read(newestRow)
@@ -286,6 +289,10 @@ package final class GroupCommitter {
     if batch.traits.contains(.conditions), let failed = try failedCondition(of: batch) {
       return .failure(StorageError.preconditionFailed(failed, location: connection.file.description))
     }
+    if batch.traits.contains(.plain), try refusesPlainValues() {
+      let key = batch.operations.firstPlainKey
+      return .failure(StorageError.takesOnlyEnvelopes(key, location: connection.file.description))
+    }
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
     if let hook = batch.hook {
@@ -295,8 +302,23 @@ package final class GroupCommitter {
     } else {
       for operation in batch.operations { try rows.apply(operation, at: next) }
     }
+    if batch.traits.contains(.records) { takesOnlyEnvelopes = nil }
     try append(batch, at: next)
     return .success(next)
+  }
+
+  private func refusesPlainValues() throws -> Bool {
+    if let takesOnlyEnvelopes { return takesOnlyEnvelopes }
+    let refuses =
+      try rows.recordRevision(of: .onlyEnvelopes) != nil && rows.recordRevision(of: .keyRing) != nil
+    takesOnlyEnvelopes = refuses
+    return refuses
+  }
+
+  /// Refuses a plain value of a transaction in a store whose values are all encrypted.
+  func requirePlainValues(_ key: StoreKey) throws {
+    guard try refusesPlainValues() else { return }
+    throw StorageError.takesOnlyEnvelopes(key, location: connection.file.description)
   }
 
   /// Returns the key, or the name of the record, of the first condition that does not hold.

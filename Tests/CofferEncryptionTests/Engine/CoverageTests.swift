@@ -86,7 +86,7 @@ import Testing
     try await engine.put("theme", "dark")
     #expect(try await base.entry("theme") == nil)
     #expect(try await engine.text("theme") == "dark")
-    try await base.put("planted", "1")
+    try await base.plant("planted", "1")
     #expect(try await engine.entry("planted") == nil)
   }
 
@@ -121,7 +121,7 @@ import Testing
     let key = RootKeySource.passphrase(.provided { Data("words".utf8) }, cost: ScryptCost(logN: 10, r: 1, p: 1))
     try await base.put("first", "1")
     #expect(try await EncryptedEngine.encrypt(base, key: key).rotation.result().unexpectedValues == 0)
-    try await base.put("planted", "2")
+    try await base.plant("planted", "2")
     let (engine, rotation) = try await EncryptedEngine.encrypt(base, key: key)
     let report = try await rotation.result()
     #expect(report.unexpectedValues == 1 && report.changedValues == 1 && report.isComplete)
@@ -141,7 +141,7 @@ import Testing
     #expect(report.isComplete && report.changedValues == 1)
     #expect(try await base.encrypted().text("theme") == "dark")
     await expectStorageError(.notEncrypted) {
-      try await base.put("planted", "1")
+      try await base.plant("planted", "1")
       _ = try await engine.entry("planted")
     }
   }

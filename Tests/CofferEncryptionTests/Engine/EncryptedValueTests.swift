@@ -105,7 +105,7 @@ import Testing
   @Test func aPlainValueIsRefusedInACompleteStoreOnly() async throws {
     let engine = try await base.encrypted(acceptsUnfinished: true)
     try await engine.put("sealed", "1")
-    try await base.put("planted", "2")
+    try await base.plant("planted", "2")
     await expectDamaged("planted", in: engine, "in plain")
     #expect(try await engine.text("sealed") == "1")
     try await base.changeRing { $0.phase = .encrypting }

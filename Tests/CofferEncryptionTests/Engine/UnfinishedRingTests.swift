@@ -61,7 +61,7 @@ import Testing
     let base = try await base()
     let engine = try await base.encrypted()
     try await engine.put("sealed", "1")
-    try await base.put("planted", "2")
+    try await base.plant("planted", "2")
     try await base.changeRing { $0.phase = phase }
     for _ in 0..<2 {
       await expectStorageError(.encryptionUnfinished) { _ = try await engine.text("planted") }
@@ -141,7 +141,7 @@ import Testing
     let stored = try #require(try await base.entry("bad"))
     try await base.commit(
       WriteBatch([.put("bad", stored.value.prefix(8), stored.attributes)]), from: StoreOrigin())
-    try await base.put("plain", "2")
+    try await base.plant("plain", "2")
     let report = try await engine.encryptPlainValues().result()
     #expect(report.failures.map(\.key) == ["bad"] && report.changedValues == 1)
     #expect(try await base.encrypted().text("plain") == "2")

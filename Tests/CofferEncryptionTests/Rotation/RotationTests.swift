@@ -148,7 +148,7 @@ import Testing
     #expect(report.isComplete && report.goal == .encryption)
     try await check(engine)
     #expect(try await keys(in: base).count == 1)
-    try await base.put("planted", "x")
+    try await base.plant("planted", "x")
     let error = try await storageError {
       if settings.hidesNames { _ = try await engine.summaries() } else { _ = try await engine.entry("planted") }
     }

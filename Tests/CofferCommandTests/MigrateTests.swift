@@ -48,6 +48,9 @@ struct MigrateTests {
     #expect(try back.json()["migrated"] as? Int == 150 && back.status == 0, "\(back.errors)")
     #expect(try await value("n/8") == "v8")
     #expect(try await value("n/7") == "v70")
+    // Both directions at once.
+    let both = try await migrate("--step", "1:2:cat", "--step", "3:2:cat")
+    #expect(try both.json()["migrated"] as? Int == 150 && both.status == 0, "\(both.errors)")
   }
 
   @Test("A value that a step refuses stays as it is, with the message of the step")

@@ -137,6 +137,11 @@ private struct Catalog: StorageKeyCatalog {
     after[present].size = 7
     try await after.flush()
     #expect(try await router().get(present) == Style2(name: "a", size: 7))
+    let back = MigrationStep(from: 2, to: 1) { (new: Style2) in Style1(name: new.name) }
+    let withdrawn = SettingKey<Style1>(
+      "style", in: .engine("e"), owner: "Tests", about: "For a test.", default: Style1(name: "none")
+    ).versioned(by: try ValueSchema("style", version: 1, steps: [back]))
+    #expect(try await router().settings(withdrawn)[withdrawn] == Style1(name: "a"))
   }
 
   @Test("Observed values have versions") @MainActor

@@ -58,7 +58,8 @@ package final class ByteCoding: Sendable {
     }
   }
 
-  /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
+  /// - Throws: `StorageError`: `migrationNeeded` for a version that has a step, `newerFormat` for a later one that has
+  ///   none.
   package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
     if let schema = schema?[key], type != Data.self || schema.type == Data.self {
       try require(type, as: schema, for: key)
@@ -67,7 +68,7 @@ package final class ByteCoding: Sendable {
     return try plainDecode(type, from: encoded, for: key)
   }
 
-  /// Checks that a value can be read. One of an older version is intact: the next read migrates it.
+  /// Checks that a value can be read. One of another version is intact: the next read migrates it.
   func check<T: Decodable>(_ type: T.Type, _ encoded: EncodedValue, for key: StoreKey) throws {
     do { _ = try decode(type, from: encoded, for: key) } catch let error as StorageError
       where error.code == .migrationNeeded

@@ -10,7 +10,8 @@ protocol BoxedPlan: Sendable {
   var boxType: ObjectIdentifier { get }
 
   /// Decodes a stored value.
-  /// - Throws: `StorageError`: `migrationNeeded` for an older version of the schema, `newerFormat` for a later one.
+  /// - Throws: `StorageError`: `migrationNeeded` for a version that has a step, `newerFormat` for a later one that has
+  ///   none.
   func box(_ encoded: EncodedValue) throws -> any AnyBox
 }
 

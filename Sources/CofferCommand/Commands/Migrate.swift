@@ -3,7 +3,7 @@ import CofferCore
 import CofferTerminal
 import Foundation
 
-/// Implements `coffer migrate`, which brings values to a newer version with external programs.
+/// Implements `coffer migrate`, which brings values to another version with external programs.
 func migrateValues(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
   let (location, steps) = (try invocation.onlyLocation(), try invocation.values(.step).map(StepOption.init))

@@ -23,7 +23,7 @@ package enum SealedValue {
 extension SystemRecordName {
   /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
   package static let keyRing = SystemRecordName("encryption" as StoreKey)
-  /// The mark of a store whose values are all encrypted, written with its key ring. While both are there, a commit with
+  /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both are there, a commit with
   /// a plain value is refused, also one through a handle that was opened before.
   package static let onlyEnvelopes = SystemRecordName("encryption.only" as StoreKey)
 }
@@ -102,8 +102,8 @@ extension StorageError {
   /// Returns the error for a plain value in a store whose values are all encrypted.
   package static func takesOnlyEnvelopes(_ key: StoreKey?, location: String) -> StorageError {
     StorageError(
-      .keyUnavailable, "The store was encrypted since it was opened, and takes no values in plain.",
-      advice: "Open it again with its key. Nothing was written.", location: location, key: key)
+      .keyUnavailable, "All values of the store are encrypted, and it was opened without its key.",
+      advice: "Open it again with the key. Nothing was written.", location: location, key: key)
   }
 
   /// Returns the error for an envelope that is read without encryption.

@@ -192,7 +192,9 @@ struct MemoryContent: Sendable {
       throw StorageError.preconditionFailed(name.key, location: location)
     }
     guard records[.keyRing] == nil else {
-      guard batch.traits.contains(.plain), records[.onlyEnvelopes] != nil else { return }
+      guard batch.traits.contains(.plain), records[.onlyEnvelopes] != nil,
+        !batch.selection.records.contains(.keyRing)
+      else { return }
       throw StorageError.takesOnlyEnvelopes(batch.operations.firstPlainKey, location: location)
     }
     for case .put(let key, let data, let attributes) in batch.operations

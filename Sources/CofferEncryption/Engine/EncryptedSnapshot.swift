@@ -48,7 +48,16 @@ struct EncryptedSnapshot: StorageSnapshot {
       }
     }
     let index = try await nameIndex()
-    return try await entries(part(of: index, from: index.start(prefix: prefix, after: after), prefix, limit))
+    var next = index.start(prefix: prefix, after: after)
+    while limit > 0 {
+      let part = part(of: index, from: next, prefix, limit)
+      guard !part.isEmpty else { return [] }
+      let page = try await entries(part)
+      // An index that was made before may name values that have expired since: only the end is an empty page.
+      if !page.isEmpty { return page }
+      next = part.endIndex
+    }
+    return []
   }
 
   func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {

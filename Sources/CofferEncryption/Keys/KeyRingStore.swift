@@ -309,7 +309,7 @@ package struct KeyRingStore: Sendable {
     _ ring: KeyRing, under root: RootKey, _ operations: [WriteBatch.Operation]
   ) async throws -> OpenKeyRing? {
     let content = try located { try ring.sealed(under: root) }
-    let isWhole = ring.coverage == .all && ring.phase == .complete
+    let isWhole = ring.coverage == .all && ring.phase != .decrypting
     let writes: [WriteBatch.Operation] = [
       .putRecord(Self.record, content), .putRecord(Self.copy, content),
       isWhole ? .putRecord(.onlyEnvelopes, Data()) : .deleteRecord(.onlyEnvelopes),

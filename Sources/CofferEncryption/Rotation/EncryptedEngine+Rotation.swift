@@ -83,9 +83,9 @@ extension EncryptedEngine {
   ///
   /// The engine can be used at once: it reads both kinds of values, and encrypts what it writes. Until the rotation is
   /// complete, also if the process ends before, other handles open the store only if they state
-  /// ``EncryptionConfiguration/acceptsUnfinished``. **Close every other
-  /// handle of the store before**, in every process: what a handle without encryption writes stays in plain, and is
-  /// refused once the rotation is complete. A value that cannot be read is a failure of the report and stays as it is.
+  /// ``EncryptionConfiguration/acceptsUnfinished``. Close every other
+  /// handle of the store before, in every process: a handle without encryption can store no values any more
+  /// (`keyUnavailable`). A value that cannot be read is a failure of the report and stays as it is.
   /// The encryption ends beside it, but with hidden names not beside a damaged one: remove that, and encrypt the store
   /// again. Afterwards the free space of the files and the log are freed of the plain
   /// values if the store has up to 16 MiB (``RotationReport/isScrubbed``); otherwise call ``scrub()``. Backups and the

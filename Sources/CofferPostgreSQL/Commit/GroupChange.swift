@@ -38,6 +38,11 @@ struct GroupChange {
     }
   }
 
+  /// Whether the group so far marks the store as one whose values are all encrypted.
+  var marksEncryption: Bool {
+    if case .put = rows[RowName(isRecord: true, key: SystemRecordName.onlyEnvelopes.key)] { true } else { false }
+  }
+
   private mutating func clear(_ prefix: StoreKey?) {
     clears.append(prefix)
     rows = rows.filter { name, _ in name.isRecord || !(prefix.map(name.key.hasPrefix) ?? true) }

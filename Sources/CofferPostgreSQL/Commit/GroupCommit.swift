@@ -148,6 +148,10 @@ struct GroupCommit {
     }
     let results = group.map { request -> Result<Int, any Error> in
       if let failure = state.flatMap({ unmet(request, $0, change) }) { return .failure(failure) }
+      // The statement that writes values sees the records as they were before the group.
+      if change.marksEncryption, let key = request.operations.firstPlainKey {
+        return .failure(StorageError.takesOnlyEnvelopes(key, location: location))
+      }
       change.add(request)
       return .success(change.requests.count)
     }
@@ -219,13 +223,13 @@ struct GroupCommit {
 
   /// The outcome of a group of which a plain value was refused.
   private func refusal(of group: [CommitRequest], _ connection: WritingConnection) async -> Outcome {
-    let mark = SystemRecordName.onlyEnvelopes.key.data
-    let call = ServerCall(CommitStatements.required, [.int8(store), .bool(true), .bytesArray([mark])])
+    let names = [SystemRecordName.onlyEnvelopes, .keyRing].map(\.key.data)
+    let call = ServerCall(CommitStatements.required, [.int8(store), .bool(true), .bytesArray(names)])
     let found = try? await connection.server.exchange([call], within: deadline).rows.last?.count
     return .answered(
       group.map { request in
         let key = request.operations.firstPlainKey
-        let isEncrypted = found.map { $0 > 0 } ?? false
+        let isEncrypted = found == names.count
         return .failure(
           isEncrypted
             ? StorageError.takesOnlyEnvelopes(key, location: location)

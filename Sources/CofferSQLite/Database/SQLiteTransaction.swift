@@ -71,7 +71,8 @@ public final class SQLiteTransaction {
   /// Stores a value with its attributes under a key, replacing any existing value.
   /// - Throws: `StorageError`: `valueTooLarge`, `diskFull`; `keyUnavailable` if all values of the store are encrypted.
   public func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) throws {
-    if SealedValue.isRefused(value, attributes) { try committer.requirePlainValues(key) }
+    _ = try statements()
+    if SealedValue.isRefused(value, attributes) { try committer.requirePermitted(key) }
     try change(.put(key, value, attributes))
   }
 

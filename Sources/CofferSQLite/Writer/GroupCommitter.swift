@@ -289,7 +289,8 @@ package final class GroupCommitter {
     if batch.traits.contains(.conditions), let failed = try failedCondition(of: batch) {
       return .failure(StorageError.preconditionFailed(failed, location: connection.file.description))
     }
-    if batch.traits.contains(.plain), try refusesPlainValues() {
+    // A batch that changes the ring itself replaces what the store has: the restoration of a backup.
+    if batch.traits.contains(.plain), try refusesPlainValues(), !batch.selection.records.contains(.keyRing) {
       let key = batch.operations.firstPlainKey
       return .failure(StorageError.takesOnlyEnvelopes(key, location: connection.file.description))
     }
@@ -316,7 +317,7 @@ package final class GroupCommitter {
   }
 
   /// Refuses a plain value of a transaction in a store whose values are all encrypted.
-  func requirePlainValues(_ key: StoreKey) throws {
+  func requirePermitted(_ key: StoreKey) throws {
     guard try refusesPlainValues() else { return }
     throw StorageError.takesOnlyEnvelopes(key, location: connection.file.description)
   }

@@ -83,6 +83,26 @@ import Testing
     #expect(try await engine.summaries().map(\.key) == ["kept", "more", "token"])
   }
 
+  @Test func aPageWhoseValuesHaveExpiredIsNotTheEnd() async throws {
+    let clock = SettableClock()
+    let engine = try await MemoryEngine(clock: clock.storeClock).encrypted(.hidden)
+    let start = clock.storeClock.now()
+    for name in ["a", "b"] { try await engine.put(.known(name), "1", ValueAttributes(expires: start + 60)) }
+    try await engine.put("c", "2")
+    func keys() async throws -> [StoreKey] {
+      try await engine.withSnapshot { snapshot in
+        var keys: [StoreKey] = []
+        while let entry = try await snapshot.page(prefix: nil, after: keys.last, limit: 1).first {
+          keys.append(entry.key)
+        }
+        return keys
+      }
+    }
+    #expect(try await keys() == ["a", "b", "c"])
+    clock.set(start + 61)
+    #expect(try await keys() == ["c"])
+  }
+
   /// Another writer adds a key of the prefix after it was listed and before it is cleared.
   @Test func clearingAPrefixMissesNothing() async throws {
     let base = MemoryEngine()

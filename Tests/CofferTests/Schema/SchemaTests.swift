@@ -144,6 +144,22 @@ import Testing
     #expect(try await engine.entry(keys[0]) == before)
   }
 
+  @Test func everyWayOfReadingFollowsAStepBack() async throws {
+    let engine = MemoryEngine()
+    let keys = try (0..<6).map { try StoreKey("styles/\($0)") }
+    try await Styles.version3(engine).saveAll(keys.map { ($0, Style3(title: "x", sizes: [3])) })
+    let (store, value) = (try Styles.withdrawn(engine), Style2(name: "x", size: 3))
+    #expect(try await store.loadAll(Style2.self, keys: [keys[0], keys[1]]) == [value, value])
+    #expect(try await store.loadVersioned(Style2.self, for: keys[2]).value == value)
+    #expect(try await store.update(Style2.self, for: keys[3]) { $0 } == value)
+    #expect(try await store.transaction { try await $0.load(Style2.self, for: keys[4]) } == value)
+    for await read in store.values(of: keys[5], as: Style2.self) {
+      #expect(try read.get() == value)
+      break
+    }
+    for key in keys { #expect(try SchemaMark(in: await engine.entry(key)?.attributes ?? .none)?.version == 2) }
+  }
+
   @Test func aMigrationGoesThroughAllAndReportsTheRest() async throws {
     let engine = MemoryEngine()
     try await Styles.version3(engine).save(Style3(title: "new", sizes: []), for: "styles/0")

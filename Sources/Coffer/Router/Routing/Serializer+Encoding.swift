@@ -14,15 +14,11 @@ extension Serializer {
   }
 
   /// Decodes a value of the present version.
-  /// - Throws: `StorageError`: `migrationNeeded` for an older version, `newerFormat` for a later one.
+  /// - Throws: `StorageError`: `migrationNeeded` for a version that has a step, `newerFormat` for a later one that has
+  ///   none.
   func value(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    try resolved.record.schema?.requirePresent(
-      encoded.attributes, of: resolved.key, at: resolved.store.coding.location)
-    return try presentValue(from: encoded, resolved)
-  }
-
-  /// Decodes a value whose version was checked.
-  func presentValue(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    try resolved.store.coding.value(Value.self, of: encoded, isNative: isNative, for: resolved.key, decode: decode)
+    let (coding, key) = (resolved.store.coding, resolved.key)
+    try resolved.record.schema?.requirePresent(encoded.attributes, of: key, at: coding.location)
+    return try coding.value(Value.self, of: encoded, isNative: isNative, for: key, decode: decode)
   }
 }

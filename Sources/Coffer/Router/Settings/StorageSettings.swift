@@ -121,7 +121,7 @@ public final class StorageSettings: Sendable {
       router.handleSoon(error, of: key, cell.resolved)
       throw error
     } catch let error as StorageError where error.code == .migrationNeeded {
-      // An older version of the application has stored it since: the migration has to suspend.
+      // Another version of the application has stored it since: the migration has to suspend.
       Task { [resolved = cell.resolved] in try? await resolved.store.migrateValue(of: resolved.key) }
       throw error
     }

@@ -3,7 +3,7 @@ import Foundation
 extension StorageError.Code {
   /// A step of a migration failed, took too long or returned a value that is not valid. The stored value is unchanged.
   public static let migrationFailed = Self("migrationFailed")
-  /// A value has an older version of its schema, in a call that cannot migrate it. The stored value is unchanged.
+  /// A value has another version of its schema, in a call that cannot migrate it. The stored value is unchanged.
   public static let migrationNeeded = Self("migrationNeeded")
   /// The steps of a schema have a gap, a cycle or a duplicate, or their types do not match.
   public static let invalidSchema = Self("invalidSchema")

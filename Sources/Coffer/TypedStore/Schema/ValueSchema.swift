@@ -31,7 +31,8 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   ///   - unversioned: the version of values without a mark: those that were saved before there was a schema, or by
   ///     another program.
   ///   - steps: the steps, in any order. Those of older versions lead up to the present one, those of newer versions
-  ///     back to it, after a release was withdrawn.
+  ///     back to it, after a release was withdrawn. Both releases must not use a store at once: each would migrate what
+  ///     the other has.
   ///   - validate: throws if a migrated value must not be stored.
   /// - Throws: `StorageError` with code `invalidSchema`: the steps have a gap, a cycle or a duplicate, or the types of
   ///   two steps differ.

@@ -132,11 +132,7 @@ public final class SQLiteDatabase: Sendable {
 
   /// Gives up the cached pages of the file: up to 8 MB for the writer and for each of up to four readers. The next
   /// reads take about a millisecond longer. For a program that rests, or that the system asks for memory.
-  public func releaseMemory() async {
-    engine.closeIdleReaders()
-    guard !engine.isReadOnly else { return }
-    try? await write { try $0.execute("PRAGMA shrink_memory") }
-  }
+  public func releaseMemory() async { await engine.releaseMemory() }
 
   /// Closes this database and its ``engine`` after all accepted commits have finished.
   public func close() async throws { try await engine.close() }

@@ -137,6 +137,9 @@ final class Connection {
     }
   }
 
+  /// Gives up the cached pages that no statement uses.
+  func releaseMemory() { sqlite3_db_release_memory(handle) }
+
   /// Rolls back the open transaction, if any. Does not throw: if this fails, SQLite has already rolled it back.
   func rollBack() {
     if isInTransaction { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }

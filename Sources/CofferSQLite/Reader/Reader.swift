@@ -22,11 +22,15 @@ package final class Reader: @unchecked Sendable {
   /// The size of a page's values in bytes at which the page ends, which bounds pages of large values.
   private static let pageBytes = 16 << 20
 
-  init(_ file: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
-    connection = try Connection(file)
+  convenience init(_ file: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
+    try self.init(Connection(file), onDamage)
+  }
+
+  init(_ connection: Connection, _ onDamage: @escaping @Sendable (Finding) -> Void) throws {
+    self.connection = connection
     self.onDamage = onDamage
     try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
-    columns = file.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
+    columns = connection.file.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
     get = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE key = ?1")
     newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
   }

@@ -47,11 +47,13 @@ final class ReaderPool: Sendable {
     var refusal: StorageError?
   }
 
-  private let state = Locked(State())
+  private let state: Locked<State>
   private let singleEnded = DispatchSemaphore(value: 0)
   private let makeReader: @Sendable () throws -> Reader
 
-  init(makeReader: @escaping @Sendable () throws -> Reader) {
+  /// - Parameter first: a reader that is open already.
+  init(first: Reader? = nil, makeReader: @escaping @Sendable () throws -> Reader) {
+    state = Locked(State(idle: first.map { [$0] } ?? []))
     self.makeReader = makeReader
   }
 
@@ -137,13 +139,16 @@ final class ReaderPool: Sendable {
     next?.waiter.continuation.resume(returning: next?.reader)
   }
 
-  /// Closes the idle readers, each of which keeps a cache of pages. Later reads open new ones.
+  /// Closes the idle readers but one, each of which keeps a cache of pages, and empties the cache of that one: while a
+  /// store is open, one connection shows it to other processes.
   func closeIdle() {
-    let idle = state.withLock { state in
+    var idle = state.withLock { state in
       defer { state.idle.removeAll() }
       return state.idle
     }
-    withExtendedLifetime(idle) {}  // They are closed here, outside the lock.
+    guard let kept = idle.popLast() else { return }
+    kept.connection.releaseMemory()
+    state.withLock { $0.keep(kept) }
   }
 
   /// Closes the pool: idle readers at once, lent ones on return. Waiting and later callers receive `refusal`.

@@ -40,13 +40,10 @@ final class Quarantine: Sendable {
     let writer = state.withLock { $0.reported.insert(identity).inserted ? $0.writer : nil }
     guard let writer else { return }
     let now = configuration.clock.now().unixMilliseconds
-    writer.housekeep { [state] committer in
-      do {
-        try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
-      } catch {
-        _ = state.withLock { $0.reported.remove(identity) }  // The next reader tries again.
-        throw error
-      }
+    // After a failure the next reader tries again.
+    let forget: @Sendable () -> Void = { [state] in _ = state.withLock { $0.reported.remove(identity) } }
+    writer.housekeep(failed: forget) { committer in
+      try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
     }
     configuration.tell(
       DamageReport(

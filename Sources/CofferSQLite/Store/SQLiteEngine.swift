@@ -288,10 +288,12 @@ public final class SQLiteEngine: ExpiringEngine {
     if store.release() { await store.close() } else { await store.writer.drain() }
   }
 
-  /// Closes readers that are not in use.
-  package func closeIdleReaders() {
+  /// Gives up the cached pages of all connections that are not in use.
+  package func releaseMemory() async {
     switch core {
-    case .full(let store): store.readers.closeIdle()
+    case .full(let store):
+      store.readers.closeIdle()
+      await store.writer.releaseMemory()
     case .readOnly(let store): store.closeIdleReaders()
     }
   }

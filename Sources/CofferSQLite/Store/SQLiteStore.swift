@@ -53,12 +53,9 @@ final class SQLiteStore: Sendable {
     sweeping = sweeps ? SweepSchedule(isNeeded: opening.hasExpiries) : nil
     let wake = opening.wake
     let quarantine = Quarantine(file, configuration: configuration)
-    let opened = opening.identity
-    let readers = ReaderPool {
-      do { return try Reader(file) { quarantine.report($0) } } catch {
-        // A file replaced or removed while in use is reported as such, not as one that cannot be opened.
-        throw file.isReplaced(opened) ? StorageError.replaced(file) : error
-      }
+    let (identity, token) = (opening.identity, token)
+    let readers = ReaderPool(first: try Reader(opening.connection, quarantine.report)) {
+      try file.connect(identity) { try Reader($0, quarantine.report) }
     }
     let feed = ChangeFeed(
       latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
@@ -71,7 +68,6 @@ final class SQLiteStore: Sendable {
       opening.history.loss.map { .recovered(reason: $0.message) } ?? .available, events: configuration.events,
       location: file.description)
     let availability = availabilityFeed
-    let (identity, token) = (opening.identity, token)
     let listener = Writer.Listener(
       raise: { wake.raise(to: $0) },
       raiseDurable: { wake.raiseDurable(to: $0) },
@@ -91,8 +87,7 @@ final class SQLiteStore: Sendable {
       })
     var writing = configuration
     writing.maximumValueSize = opening.maximumValueSize
-    writer = try Writer(
-      opening.connection, to: file, epoch: epoch, configuration: writing, listener: listener)
+    writer = Writer(to: file, identity, opening.history, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
@@ -256,7 +251,7 @@ extension SQLiteStore {
   }
 }
 
-/// The state of a database file as opening determines it, on the connection that becomes the writer's.
+/// The state of a database file as opening determines it, on the connection that becomes the first reader's.
 private struct Opening {
   let connection: Connection
   let file: StoreFile
@@ -352,6 +347,20 @@ extension StoreFile {
       let time = status.st_ctim
     #endif
     return UInt64(bitPattern: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+  }
+
+  /// Opens another connection to the file of an open store, and sets it up with `body`, which reads from it.
+  /// - Throws: `closed` if another file is at the path now, or none.
+  func connect<R>(_ opened: FileIdentity, _ body: (Connection) throws -> R) throws -> R {
+    do {
+      let connection = try Connection(self)
+      let result = try body(connection)
+      // Looked at last: the database and its log are opened one after the other.
+      if coffer_sqlite_has_moved(connection.handle) == 0, FileIdentity(path) == opened { return result }
+    } catch {
+      throw isReplaced(opened) ? StorageError.replaced(self) : error
+    }
+    throw StorageError.replaced(self)
   }
 
   /// Whether the path leads to another file or to none. If it cannot be looked up, for example because a permission was

@@ -16,7 +16,7 @@ package final class GroupCommitter {
   let maximumValueSize: Int
   let events: CofferEvents?
   private var retention: JournalRetention
-  private(set) var revision = StoreRevision.zero
+  private(set) var revision: StoreRevision
   /// The epoch of the history that this connection continues.
   private let epoch: UInt64
   /// The newest revision whose sync has returned, until ``takeDurableRevision()`` takes it.
@@ -44,9 +44,9 @@ package final class GroupCommitter {
   private let failure: SyncFailureFlag
 
   init(
-    _ connection: Connection, epoch: UInt64, configuration: SQLiteConfiguration, failure: SyncFailureFlag
+    _ connection: Connection, _ history: History, configuration: SQLiteConfiguration, failure: SyncFailureFlag
   ) throws {
-    self.epoch = epoch
+    (epoch, revision) = (history.epoch, history.revision)
     self.failure = failure
     self.connection = connection
     clock = configuration.clock

@@ -2,7 +2,7 @@ import CofferCore
 import CofferLocks
 import Dispatch
 
-/// Timeouts and device failures.
+/// Timeouts, damaged pages and device failures.
 extension Writer {
   /// Returns the uptime in nanoseconds at this many milliseconds from now.
   func deadline(milliseconds: Int) -> UInt64 {
@@ -35,6 +35,26 @@ extension Writer {
     let pauses = committer.connection.pauses
     guard pauses > 0 else { return }
     events.tellLater(file.description, .retried(StoreEvent.Retry(.writeLock, attempt: pauses, code: .busy)))
+  }
+
+  /// Retries batches that failed at a damaged page, ignoring page checksums, if the row checksums prove that no row is
+  /// missing. This allows a damaged value to be replaced.
+  func salvaging(
+    _ results: [Result<StoreRevision, any Error>], _ batches: [PreparedBatch], _ durability: StoreDurability
+  ) -> [Result<StoreRevision, any Error>] {
+    guard let failure = results.lazy.compactMap({ $0.error as? StorageError }).first(where: \.isDamagedPage),
+      maySalvage.withLock({ $0 })?(failure) == true
+    else { return results }
+    var past = file
+    past.ignoresPageFaults = true
+    guard let connection = try? Connection(past),
+      let committer = try? GroupCommitter(
+        connection, history, configuration: configuration, failure: listener.failure)
+    else { return results }
+    return zip(results, batches).map { result, batch in
+      (result.error as? StorageError)?.isDamagedPage == true
+        ? committer.commit(batch, durability: durability) : result
+    }
   }
 
   func closeIfDeviceFailed(_ error: (any Error)?) {

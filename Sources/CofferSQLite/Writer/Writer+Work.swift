@@ -71,31 +71,44 @@ extension Writer {
     try result.withLock { $0 }.get()
   }
 
+  /// Gives up the cached pages of the connection, if it was ever opened.
+  func releaseMemory() async {
+    guard queue.withLock({ $0.hasThread }) else { return }
+    try? await perform { $0.connection.releaseMemory() }
+  }
+
   private static let housekeepingPatience = 100
 
   /// Schedules housekeeping. An error is ignored, since a later run makes up for it.
-  func housekeep(_ body: @escaping @Sendable (GroupCommitter) throws -> Void) {
-    workInBackground {
+  /// - Parameter failed: called if it could not be done.
+  func housekeep(
+    failed: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (GroupCommitter) throws -> Void
+  ) {
+    workInBackground(failed: failed) {
       try body($0)
       return WorkOutcome()
     }
   }
 
   /// Schedules work for which nobody waits.
-  func workInBackground(_ body: @escaping @Sendable (GroupCommitter) throws -> WorkOutcome) {
+  func workInBackground(
+    failed: @escaping @Sendable () -> Void = {}, _ body: @escaping @Sendable (GroupCommitter) throws -> WorkOutcome
+  ) {
     let run: @Sendable (GroupCommitter) -> WorkOutcome = { committer in
       do { return try body(committer) } catch {
+        failed()
         return WorkOutcome(error: error)
       }
     }
     // It waits for the lock only briefly, since it delays callers.
-    let request = WriteRequest(
-      id: 0, kind: .work(run: run, refuse: { _ in }), deadline: deadline(milliseconds: Self.housekeepingPatience))
+    let limit = deadline(milliseconds: Self.housekeepingPatience)
+    let request = WriteRequest(id: 0, kind: .work(run: run, refuse: { _ in failed() }), deadline: limit)
     _ = submit(request)
   }
 
   /// Returns once all previously accepted requests are finished.
   func drain() async {
+    guard queue.withLock({ $0.isBusy }) else { return }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       let run: @Sendable (GroupCommitter) -> WorkOutcome = { _ in
         continuation.resume()

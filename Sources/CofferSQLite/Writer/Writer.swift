@@ -4,6 +4,9 @@ import Foundation
 
 /// The queue of commits, which owns the write connection.
 ///
+/// The connection is opened by the first commit, on the writer's thread: many openings are followed by reads only. If
+/// it cannot be opened, the commits that wait fail, and the next one tries again.
+///
 /// There is no timer: the requests that arrive during a commit form the next group. The thread that sets `isBusy` owns
 /// the connection: the writer's own thread, or, for a relaxed commit on an idle writer, the caller's, since switching
 /// threads would cost more than the commit. A commit that syncs never runs on the caller's thread, which is one of the
@@ -40,27 +43,24 @@ final class Writer: Sendable {
 
   let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
-  private let committer: Locked<GroupCommitter?>
+  private let committer = Locked<GroupCommitter?>(nil)
   private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
   let file: StoreFile
-  private let epoch: UInt64
+  private let identity: FileIdentity
+  /// The history in which the store was opened.
+  let history: History
   let listener: Listener
   let configuration: SQLiteConfiguration
   /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
-  /// - Parameter connection: the connection that the store was opened with.
   init(
-    _ connection: sending Connection, to file: StoreFile, epoch: UInt64, configuration: SQLiteConfiguration,
+    to file: StoreFile, _ identity: FileIdentity, _ history: History, configuration: SQLiteConfiguration,
     listener: Listener
-  ) throws {
-    let committer = try GroupCommitter(
-      connection, epoch: epoch, configuration: configuration, failure: listener.failure)
-    self.epoch = epoch
-    self.committer = Locked(committer)
+  ) {
     checkpointer = Checkpointer(file, configuration.storeEvents)
-    self.file = file
+    (self.file, self.identity, self.history) = (file, identity, history)
     self.listener = listener
     self.configuration = configuration
   }
@@ -97,6 +97,11 @@ final class Writer: Sendable {
 
   /// Finishes the accepted requests, then closes the connections.
   func close() async {
+    let isUnused = queue.withLock { queue in
+      queue.refusal = queue.refusal ?? StorageError.closed(file.description)
+      return !queue.hasThread && queue.requests.isEmpty
+    }
+    guard !isUnused else { return }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       stop { continuation.resume() }
     }
@@ -240,8 +245,12 @@ final class Writer: Sendable {
           first.refuse(StorageError.closed(file.description))
           return
         }
-        committer.withLock { committer in
-          guard let committer else { return }
+        committer.withLock { present in
+          let committer: GroupCommitter
+          do { committer = try opened(&present) } catch {
+            for request in group { request.refuse(error) }
+            return
+          }
           // The first request has waited longest, so its deadline applies.
           committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) {
             process(group, committer)
@@ -250,6 +259,16 @@ final class Writer: Sendable {
         }
       }
     }
+  }
+
+  /// Returns the committer, on a connection that is opened if there is none yet.
+  private func opened(_ committer: inout GroupCommitter?) throws -> GroupCommitter {
+    if let committer { return committer }
+    let opened = try file.connect(identity) {
+      try GroupCommitter($0, history, configuration: configuration, failure: listener.failure)
+    }
+    committer = opened
+    return opened
   }
 
   /// Returns the next work, or a group of waiting batches; if there is none, releases the connection and returns `nil`.
@@ -327,26 +346,6 @@ final class Writer: Sendable {
     }
     listener.announce(zip(batches, commits).compactMap { batch, result in batch.isChange ? try? result.get() : nil })
     lookAfter(committer)
-  }
-
-  /// Retries batches that failed at a damaged page, ignoring page checksums, if the row checksums prove that no row is
-  /// missing. This allows a damaged value to be replaced.
-  private func salvaging(
-    _ results: [Result<StoreRevision, any Error>], _ batches: [PreparedBatch], _ durability: StoreDurability
-  ) -> [Result<StoreRevision, any Error>] {
-    guard let failure = results.lazy.compactMap({ $0.error as? StorageError }).first(where: \.isDamagedPage),
-      maySalvage.withLock({ $0 })?(failure) == true
-    else { return results }
-    var past = file
-    past.ignoresPageFaults = true
-    guard let connection = try? Connection(past),
-      let committer = try? GroupCommitter(
-        connection, epoch: epoch, configuration: configuration, failure: listener.failure)
-    else { return results }
-    return zip(results, batches).map { result, batch in
-      (result.error as? StorageError)?.isDamagedPage == true
-        ? committer.commit(batch, durability: durability) : result
-    }
   }
 
   /// Finishes the hook of a committed batch, then resumes the callers, with the hook's error if it failed.

@@ -31,7 +31,7 @@ struct MixedGroupTests {
     } give: {
     }
     let committer = try GroupCommitter(
-      connection, epoch: StoreMeta(connection).epoch, configuration: SQLiteConfiguration(), failure: flag)
+      connection, History(connection), configuration: SQLiteConfiguration(), failure: flag)
     // The large value does not fit, so the transaction of all three fails.
     try connection.execute("PRAGMA max_page_count = 40")
     func batch(_ key: StoreKey, _ size: Int) -> PreparedBatch {

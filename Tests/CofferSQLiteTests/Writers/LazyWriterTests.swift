@@ -1,0 +1,102 @@
+import CofferCore
+import CofferTestSupport
+import CofferTestTraits
+import Foundation
+import Testing
+
+@testable import CofferSQLite
+
+/// Tests of the write connection, which the first commit opens.
+@Suite(.serialized) struct LazyWriterTests {
+  private func commit(_ engine: SQLiteEngine, _ key: StoreKey, _ durability: StoreDurability) async throws {
+    try await engine.commit(WriteBatch([.put(key, Data([1]))], durability: durability), from: StoreOrigin())
+  }
+
+  @Test(arguments: [StoreDurability.relaxed, .full])
+  func aWriterThatCannotBeOpenedFailsTheCommitAndTheNextOneTriesAgain(_ durability: StoreDurability) async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, "first", durability)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry("first") != nil)
+    // The reader has the log open; another connection finds a directory in its place.
+    let log = path + "-wal"
+    #expect(rename(log, log + ".away") == 0 && mkdir(log, 0o700) == 0)
+    let error = await #expect(throws: StorageError.self) { try await commit(again, "second", durability) }
+    #expect(error != nil && error?.code != .closed)
+    #expect(rmdir(log) == 0 && rename(log + ".away", log) == 0)
+    try await commit(again, "second", durability)
+    #expect(try await again.entry("second") != nil)
+    try await again.close()
+  }
+
+  @Test func aFirstCommitNeverGoesIntoAnotherFile() async throws {
+    let directory = try TemporaryDirectory()
+    let (path, other) = (directory.path("store.db"), directory.path("other.db"))
+    for path in [path, other] {
+      let engine = try await SQLiteEngine.open(at: path)
+      try await commit(engine, "first", .full)
+      try await engine.close()
+    }
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(rename(other, path) == 0)
+    let error = await #expect(throws: StorageError.self) { try await commit(engine, "second", .full) }
+    #expect(error?.code == .closed)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry("second") == nil)
+    try await again.close()
+  }
+
+  @Test func aFirstCommitAfterAnOlderCopyWasPutBackAssignsNoRevisionTwice() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, "first", .full)
+    try await engine.close()
+    let older = try Data(contentsOf: URL(fileURLWithPath: path))
+    let next = try await SQLiteEngine.open(at: path)
+    try await commit(next, "second", .full)
+    let newest = next.latestRevision
+    try await next.close()
+    let again = try await SQLiteEngine.open(at: path)
+    let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    try handle.write(contentsOf: older)
+    let error = await #expect(throws: StorageError.self) { try await commit(again, "third", .full) }
+    #expect(error?.code == .closed)
+    #expect(again.latestRevision == newest)
+    try await again.close()
+    try handle.close()
+  }
+
+  @Test func openingReadingAndClosingChangesNoFile() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, "first", .full)
+    try await engine.close()
+    func contents() throws -> [String: Data] {
+      let names = try FileManager.default.contentsOfDirectory(atPath: directory.url.path)
+      return try names.reduce(into: [:]) { $0[$1] = try Data(contentsOf: directory.url.appendingPathComponent($1)) }
+    }
+    let before = try contents()
+    let again = try await SQLiteEngine.open(at: path)
+    #expect(try await again.entry("first") != nil)
+    let second = try await SQLiteEngine.open(at: path)
+    try await second.close()  // Another handle on the store, which has no commits to wait for.
+    try await again.close()
+    #expect(try contents() == before)
+  }
+
+  @Test func aStoreWithoutCommitsIsInUseEvenAfterItsMemoryIsReleased() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    await engine.releaseMemory()
+    #expect(LockHolder.isUsed(StoreFile(path: path, busyTimeout: 0)) == true)
+    #expect(try await engine.entry("first") == nil)
+    try await engine.close()
+  }
+}

@@ -88,8 +88,10 @@ static inline int coffer_sqlite_has_moved(sqlite3 *db) {
   return has_moved;
 }
 
-static inline int coffer_sqlite_defensive(sqlite3 *db) {
-  return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+// Keeps SQL from corrupting the database, and its schema from calling functions that have effects.
+static inline void coffer_sqlite_defensive(sqlite3 *db) {
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)0);
 }
 
 // Whether a result code means that the device did not confirm a write. (The codes are defined by nested macros.)

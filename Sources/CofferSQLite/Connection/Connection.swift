@@ -33,21 +33,23 @@ final class Connection {
     wait.initialize(to: LockWait(milliseconds: file.busyTimeout))
     guard code == SQLITE_OK else { throw error(code) }
     setBusyHandler()
-    _ = coffer_sqlite_defensive(handle)
+    coffer_sqlite_defensive(handle)
     allowsUnsealedPages = file.allowsUnsealedPages
     // A checkpoint requires the checkpoint lock (``Checkpointer``), so commits must not start one by themselves.
     sqlite3_wal_autocheckpoint(handle, 0)
     try file.reading?.prepare(self)
   }
 
-  /// Opens the file that is at a path now, rather than one that is being replaced by a backup meanwhile.
+  /// Opens the file that is at a path now, rather than one that is being replaced by a backup meanwhile, and begins a
+  /// transaction to read from it.
+  /// - Parameter closing: the words of its wake-up file before the opening.
   /// - Throws: `busy` if the file was replaced eight times in a row.
-  static func toFile(at file: StoreFile) throws -> Connection {
+  static func toFile(at file: StoreFile, _ closing: WakeWords?) throws -> Connection {
     for _ in 0..<8 {
       let connection = try Connection(file)
-      connection.allowsUnsealedPages = connection.mayHaveUnsealedPages
+      connection.allowsUnsealedPages = connection.mayHaveUnsealedPages(closing)
       // Waits for a process that is replacing the file. Errors in the file are reported by the first real read.
-      _ = try? connection.number("SELECT count(*) FROM sqlite_schema")
+      try? connection.execute("BEGIN; PRAGMA schema_version")
       if coffer_sqlite_has_moved(connection.handle) == 0 { return connection }
     }
     throw StorageError(
@@ -115,9 +117,18 @@ final class Connection {
     return try statement.step() ? statement.integer(0) : nil
   }
 
-  /// Switches the file to a write-ahead log, waiting for other processes that do the same.
+  /// Whether the database has a table, in the definitions that this connection has read: cheaper than a statement.
+  func hasTable(_ name: String) throws -> Bool {
+    let code = sqlite3_table_column_metadata(handle, "main", name, nil, nil, nil, nil, nil, nil)
+    guard code == SQLITE_OK || code == SQLITE_ERROR else { throw error(code) }
+    return code == SQLITE_OK
+  }
+
+  /// Switches the file to a write-ahead log unless it has one, waiting for other processes that do the same.
   /// - Throws: `unsupported` if SQLite cannot keep a write-ahead log for the file; `busy` after the busy timeout.
   func requireWriteAheadLog() throws {
+    if coffer_sqlite_main_file(handle)?.readHeader()?.hasLog == true { return }
+    rollBack()  // The mode of a database changes outside of transactions.
     // SQLite does not call its busy handler here, since the switch upgrades a lock that the connection holds.
     var wait = LockWait(milliseconds: file.busyTimeout)
     while true {

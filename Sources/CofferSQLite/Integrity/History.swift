@@ -17,7 +17,11 @@ struct History {
 
   /// Reads the history from the database, in the current transaction if there is one.
   init(_ connection: Connection) throws {
-    let meta = try StoreMeta(connection)
+    try self.init(connection, StoreMeta(connection))
+  }
+
+  /// Reads the history of a store whose facts were read already.
+  init(_ connection: Connection, _ meta: StoreMeta) throws {
     store = meta.store.map(Self.fold) ?? 0
     epoch = meta.epoch
     revision = StoreRevision(UInt64(bitPattern: try connection.number("SELECT max(revision) FROM coffer_journal") ?? 0))
@@ -39,13 +43,17 @@ struct History {
   ///
   /// Revisions that the file announces beyond the journal were lost; the loss is recorded in the database.
   /// - Parameters:
+  ///   - found: the history in the database.
   ///   - file: the inode of the database.
   ///   - changedAt: when the database had been changed last, before it was opened.
   ///   - closing: the words of the file before `changedAt` was looked up.
   static func agree(
-    _ connection: Connection, _ wake: WakeFile, file: UInt64, changedAt: UInt64?, closing: WakeWords?, now: Int64
+    _ found: History, _ connection: Connection, _ wake: WakeFile, file: UInt64, changedAt: UInt64?,
+    closing: WakeWords?, now: Int64
   ) throws -> History {
-    let found = try History(connection)
+    var found = found
+    // Others may have committed since it was read.
+    if !found.continues(wake.words, file, changedAt, closing) { found = try History(connection) }
     if found.continues(wake.words, file, changedAt, closing) { return found.resume(wake, file) }
     guard try connection.beginWithoutWaitingLong() else {
       // A writer may hang; reads must stay possible. The next opening of the store reconciles again.

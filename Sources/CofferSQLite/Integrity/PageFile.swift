@@ -75,6 +75,8 @@ func pageChecksum(_ page: UnsafeRawPointer, _ size: Int32) -> UInt64 {
 struct DatabaseHeader {
   let pageSize: Int32
   let reserve: UInt8
+  /// Whether the database has a write-ahead log.
+  let hasLog: Bool
 
   /// Parses a header; `nil` if the bytes are not an SQLite header.
   init?(_ bytes: UnsafeRawPointer) {
@@ -85,6 +87,7 @@ struct DatabaseHeader {
     pageSize = size == 1 ? 65_536 : size
     guard pageSize >= 512, pageSize & (pageSize - 1) == 0 else { return nil }
     reserve = bytes.load(fromByteOffset: 20, as: UInt8.self)
+    hasLog = bytes.load(fromByteOffset: 18, as: UInt16.self) == 0x0202
   }
 }
 

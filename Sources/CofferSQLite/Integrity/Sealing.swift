@@ -5,10 +5,10 @@ import Foundation
 extension StoreFile {
   /// Whether pages without a checksum must be accepted when the store is opened: another program, which does not write
   /// checksums, may have copied the log into the database after a crash, or rewritten the whole database.
-  var mayHaveUnsealedPages: Bool { mayHaveUnsealedPages(since: changeCount) }
+  var mayHaveUnsealedPages: Bool { mayHaveUnsealedPages(WakeWords(ofFileAt: wakePath), changeCount) }
 
-  fileprivate func mayHaveUnsealedPages(since changeCount: @autoclosure () -> UInt32?) -> Bool {
-    if let words = WakeWords(ofFileAt: wakePath), let count = words.closedAt, count == changeCount() {
+  fileprivate func mayHaveUnsealedPages(_ words: WakeWords?, _ changeCount: @autoclosure () -> UInt32?) -> Bool {
+    if let count = words?.closedAt, count == changeCount() {
       return false
     }
     var status = stat()
@@ -32,7 +32,7 @@ enum Sealing {
 
 extension Connection {
   /// The same of an open database, before a page of it is read.
-  var mayHaveUnsealedPages: Bool { file.mayHaveUnsealedPages(since: changeCount) }
+  func mayHaveUnsealedPages(_ words: WakeWords?) -> Bool { file.mayHaveUnsealedPages(words, changeCount) }
 
   fileprivate var changeCount: UInt32? {
     var count: UInt32 = 0

@@ -10,10 +10,12 @@ enum Schema {
   private static let applicationID = 0x4346_4652
 
   /// Prepares the tables of a store that this build supports: creates them in an empty database, upgrades older ones.
+  /// The read transaction of the connection ends if anything is written.
   /// - Returns: The facts about the store; `nil` if the database was empty.
   static func prepare(_ connection: Connection, mayCreate: Bool, clock: StoreClock) throws -> StoreMeta? {
-    let wasEmpty = try isEmpty(connection)
+    let wasEmpty = try !connection.hasTable("coffer_meta") && isEmpty(connection)
     if wasEmpty {
+      connection.rollBack()
       try requireNeverUsed(connection)
       guard mayCreate else { throw missing(connection.file.description) }
       _ = coffer_sqlite_reserve(connection.handle, PageFile.reserve)
@@ -24,6 +26,7 @@ enum Schema {
     // Another tool may have disabled it (VACUUM INTO, a backup): readers and writers would block each other.
     try connection.requireWriteAheadLog()
     if found < format {
+      connection.rollBack()
       try FormatUpgrade.run(connection)
       meta = try StoreMeta(connection)
     }
@@ -34,7 +37,7 @@ enum Schema {
   /// Returns the facts about a store, and its format.
   /// - Throws: `foreignFormat`, or `newerFormat` if this build does not support it.
   static func checkFormat(_ connection: Connection) throws -> (StoreMeta, format: Int64) {
-    guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_meta'") != nil else {
+    guard try connection.hasTable("coffer_meta") else {
       throw try ForeignDatabase(connection: connection, applicationID: applicationID).error()
     }
     let meta = try StoreMeta(connection)

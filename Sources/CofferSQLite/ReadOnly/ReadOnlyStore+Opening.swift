@@ -9,19 +9,17 @@ extension ReadOnlyStore {
   /// - Returns: `nil` if the store is to be opened for writing, or if opening it failed for another reason.
   static func instead(
     of path: String, _ configuration: SQLiteConfiguration, after error: StorageError?
-  ) async throws -> ReadOnlyStore? {
+  ) throws -> ReadOnlyStore? {
     let isForced = configuration.access == .readOnly
     guard isForced || configuration.access == .readWriteOrReadOnly else { return nil }
     if let error, ![.permissionDenied, .inputOutput, .diskFull].contains(error.code) { return nil }
-    return try await runBlocking {
-      if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
-      guard let reason = obstacle(at: path, after: error) else { return nil }
-      do {
-        return try open(path, configuration, because: reason)
-      } catch let failure as StorageError {
-        guard failure.code == .notFound, let error else { throw failure }
-        throw error  // No store exists, and none can be created.
-      }
+    if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
+    guard let reason = obstacle(at: path, after: error) else { return nil }
+    do {
+      return try open(path, configuration, because: reason)
+    } catch let failure as StorageError {
+      guard failure.code == .notFound, let error else { throw failure }
+      throw error  // No store exists, and none can be created.
     }
   }
 

@@ -12,8 +12,8 @@ package final class Reader: @unchecked Sendable {
   private let get: Statement
   /// The columns of a value row; a store that is open for reading only may have a format without attributes.
   private let columns: String
-  private let newestRevision: Statement
   package private(set) lazy var statements = StatementCache(connection)
+  private lazy var newestRevision = Result { try connection.prepare("SELECT max(revision) FROM coffer_journal") }
   private lazy var oneSummary = Result { try connection.prepare("\(Listed.summaries.query(columns)) WHERE key = ?1") }
   private lazy var journal = Result { try JournalReader(connection) }
   private var pages = [Statement?](repeating: nil, count: 8)
@@ -29,10 +29,9 @@ package final class Reader: @unchecked Sendable {
   init(_ connection: Connection, _ onDamage: @escaping @Sendable (Finding) -> Void) throws {
     self.connection = connection
     self.onDamage = onDamage
-    try connection.execute("PRAGMA query_only = ON; PRAGMA trusted_schema = OFF; PRAGMA cache_size = -8192")
+    try connection.execute("PRAGMA query_only = ON; PRAGMA cache_size = -8192")
     columns = connection.file.reading == nil ? ValueRow.columns : try ValueRow.columns(in: connection)
     get = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE key = ?1")
-    newestRevision = try connection.prepare("SELECT max(revision) FROM coffer_journal")
   }
 
   /// Begins a read transaction and returns the revision of its state.
@@ -49,6 +48,7 @@ package final class Reader: @unchecked Sendable {
   func endSnapshot() { connection.rollBack() }
 
   func revision() throws -> StoreRevision {
+    let newestRevision = try newestRevision.get()
     defer { newestRevision.reset() }
     return try newestRevision.step() ? StoreRevision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
   }

@@ -1,5 +1,6 @@
 public import CofferCore
 import CofferLocks
+import Dispatch
 
 /// A storage engine that keeps a store in one SQLite database file. This is the default embedded engine.
 ///
@@ -55,23 +56,34 @@ public final class SQLiteEngine: ExpiringEngine {
     }
   }
 
+  /// Opens a store on a queue of its own, since it blocks on disks and locks: other openings do not wait for it.
   private static func openUntold(at path: String, _ configuration: SQLiteConfiguration) async throws -> SQLiteEngine {
-    if let reading = try await ReadOnlyStore.instead(of: path, configuration, after: nil) {
+    let engine = try await withCheckedThrowingContinuation { (opened: CheckedContinuation<SQLiteEngine, any Error>) in
+      DispatchQueue(label: "coffer.open").async {
+        let result = Result { try openNow(at: path, configuration) }
+        StoreRegistry.shared.showOrder()
+        opened.resume(with: result)
+      }
+    }
+    StoreRegistry.shared.showOrder()
+    return engine
+  }
+
+  private static func openNow(at path: String, _ configuration: SQLiteConfiguration) throws -> SQLiteEngine {
+    if let reading = try ReadOnlyStore.instead(of: path, configuration, after: nil) {
       return SQLiteEngine(reading, configuration)
     }
     do {
-      let store = try await StoreRegistry.shared.open(path, configuration: configuration)
-      StoreRegistry.shared.showOrder()
-      return SQLiteEngine(store, configuration)
+      return try openBlocking(at: path, configuration: configuration)
     } catch let error as StorageError {
-      guard let reading = try await ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
+      guard let reading = try ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
       return SQLiteEngine(reading, configuration)
     }
   }
 
   /// Opens a store, blocking the caller's thread, for callers that cannot suspend.
   package static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
-    SQLiteEngine(try StoreRegistry.shared.openBlocking(path, configuration: configuration), configuration)
+    SQLiteEngine(try StoreRegistry.shared.open(path, configuration: configuration), configuration)
   }
 
   /// Opens an existing store for reading only, blocking the caller's thread.

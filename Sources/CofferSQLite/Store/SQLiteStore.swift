@@ -96,8 +96,7 @@ final class SQLiteStore: Sendable {
     writer.maySalvage.withLock { $0 = { [weak self] error in self?.maySalvage(error) ?? false } }
     // Not the directory, a watch of which would wake up for every write to the log.
     let watch = FileWatcher.shared.watch(file.wakePath) { [weak self] event in self?.handle(event) }
-    let changedAt = file.changedAt
-    state.withLock { ($0.watch, $0.changedAt) = (watch, changedAt) }
+    state.withLock { ($0.watch, $0.changedAt) = (watch, opening.changedAt) }
   }
 
   deinit {
@@ -259,16 +258,17 @@ private struct Opening {
   let history: History
   let restoration: Int64?
   let wake: WakeFile
+  let changedAt: UInt64?
   let maximumValueSize: Int
   let hasExpiries: Bool
 
   init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
     var file = asked
     let closing = WakeWords(ofFileAt: file.wakePath)
-    let changedAt = file.changedAt
-    let (connection, meta) = try Self.prepared(file, configuration) ?? Self.created(file)
-    self.connection = connection
-    try Schema.checkKind(connection, meta, companionTables: configuration.companionTables)
+    changedAt = file.changedAt
+    let found = try Self.prepared(file, closing, configuration) ?? Self.created(file)
+    connection = found.connection
+    try Schema.checkKind(connection, found.meta, companionTables: configuration.companionTables)
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
@@ -279,30 +279,50 @@ private struct Opening {
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
     maximumValueSize = min(configuration.maximumValueSize, limit)
-    restoration = meta.restoration
-    hasExpiries = try connection.hasExpiries()
+    restoration = found.meta.restoration
+    hasExpiries = found.hasExpiries
     wake = try WakeFile(file)
-    if mustVerify || wake.hasFailed { try Self.verify(connection, wake) }
+    var read = found.history
+    if mustVerify || wake.hasFailed {
+      try Self.verify(connection, wake)
+      read = try History(connection)
+    }
     history = try History.agree(
-      connection, wake, file: identity.inode, changedAt: changedAt, closing: closing,
+      read, connection, wake, file: identity.inode, changedAt: changedAt, closing: closing,
       now: configuration.clock.now().unixMilliseconds)
+  }
+
+  /// What an opening reads, in one transaction: each of its own would take and release a lock.
+  private struct Found {
+    let connection: Connection
+    let meta: StoreMeta
+    let history: History
+    let hasExpiries: Bool
+
+    init(_ connection: Connection, _ meta: StoreMeta) throws {
+      (self.connection, self.meta) = (connection, meta)
+      history = try History(connection, meta)
+      hasExpiries = try connection.hasTable(ExpiryTable.name)
+    }
   }
 
   /// Opens the database and prepares its tables.
   /// - Returns: `nil` after the tables were created. The connection is closed then, which copies them into the database
   ///   file, so that they outlive a lost log.
   private static func prepared(
-    _ file: StoreFile, _ configuration: SQLiteConfiguration
-  ) throws -> (Connection, StoreMeta)? {
-    let connection = try Connection.toFile(at: file)
+    _ file: StoreFile, _ closing: WakeWords?, _ configuration: SQLiteConfiguration
+  ) throws -> Found? {
+    let connection = try Connection.toFile(at: file, closing)
+    defer { connection.rollBack() }
     return try Schema.prepare(
       connection, mayCreate: configuration.createsIfMissing, clock: configuration.clock
-    ).map { (connection, $0) }
+    ).map { try Found(connection, $0) }
   }
 
-  private static func created(_ file: StoreFile) throws -> (Connection, StoreMeta) {
-    let connection = try Connection.toFile(at: file)
-    return (connection, try StoreMeta(connection))
+  private static func created(_ file: StoreFile) throws -> Found {
+    let connection = try Connection.toFile(at: file, nil)
+    defer { connection.rollBack() }
+    return try Found(connection, StoreMeta(connection))
   }
 
   /// Recovers from a failed sync, after which the log on the device cannot be trusted, whatever the page cache holds.

@@ -27,28 +27,9 @@ final class StoreRegistry: Sendable {
 
   private let state = Locked(State())
 
-  /// Returns the store at `path`, opening it if necessary, with one handle counted for the caller.
-  ///
-  /// Opening blocks on disks and locks, so it runs on dispatch queues, and different files do not block each other.
-  func open(_ path: String, configuration: SQLiteConfiguration) async throws -> SQLiteStore {
-    try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue(label: "coffer.resolve").async { [self] in
-        do {
-          let (file, identity) = try resolve(path, configuration)
-          enter(identity).async { [self] in
-            let result = Result { try openNow(file, configuration: configuration) }
-            leave(identity)
-            continuation.resume(with: result)
-          }
-        } catch {
-          continuation.resume(throwing: error)
-        }
-      }
-    }
-  }
-
-  /// Returns the store at `path`, blocking the caller's thread, for callers that cannot suspend.
-  func openBlocking(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+  /// Returns the store at `path`, opening it if necessary, with one handle counted for the caller. Blocks the caller's
+  /// thread on disks and locks.
+  func open(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
     let (file, identity) = try resolve(path, configuration)
     let queue = enter(identity)
     defer { leave(identity) }
@@ -80,15 +61,12 @@ final class StoreRegistry: Sendable {
   }
 
   private func openNow(_ file: StoreFile, configuration: SQLiteConfiguration) throws -> SQLiteStore {
-    if let identity = FileIdentity(file.path),
-      let store = state.withLock({ $0.stores[identity]?.store }), store.retain()
-    {
-      return store
+    let identity = FileIdentity(file.path)
+    let (open, mustVerify) = state.withLock { state in
+      (identity.flatMap { state.stores[$0]?.store }, identity.map { state.suspects.contains($0) } ?? false)
     }
-    let mustVerify = FileIdentity(file.path).map { identity in
-      state.withLock { $0.suspects.contains(identity) }
-    }
-    let store = try SQLiteStore(file: file, configuration: configuration, mustVerify: mustVerify ?? false)
+    if let open, open.retain() { return open }
+    let store = try SQLiteStore(file: file, configuration: configuration, mustVerify: mustVerify)
     state.withLock { state in
       state.stores[store.identity] = Registration(store: store, token: store.token)
       state.suspects.remove(store.identity)

@@ -27,6 +27,8 @@ final class WakeFile: Sendable {
   private nonisolated(unsafe) let known: UnsafeMutablePointer<UInt64>
   /// Where the newest revision is, for those who keep this object: no reference is counted to read it.
   let head: Head
+  /// The words when the file was opened.
+  private let opened: WakeWords
 
   struct Head: Sendable {
     // The words are accessed only atomically.
@@ -43,6 +45,7 @@ final class WakeFile: Sendable {
     known = .allocate(capacity: 1)
     known.initialize(to: 0)
     head = Head(known: known, announced: address + UInt(WakeWords.announced))
+    opened = WakeWords { coffer_atomic_load(mapping + $0) }
   }
 
   deinit {
@@ -73,9 +76,13 @@ final class WakeFile: Sendable {
   /// database while this mark is set was made by an unaware writer.
   private func noteClosed(_ descriptor: Int32) {
     guard access(file.logPath, F_OK) != 0, errno == ENOENT else { return }
+    let changedAt = file.changedAt
+    // A database that has not changed since it was closed last has the same change counter.
+    let isUnchanged = changedAt == opened.changedAt && revision == opened.announced
+    let count = (isUnchanged ? opened.closedAt : nil) ?? file.changeCount
     // Aligned words in one page, which other processes see as a whole. The second one makes the first one count.
     for (var word, offset) in [
-      (file.changedAt ?? 0, WakeWords.changed), (WakeWords.closedWord(file.changeCount), WakeWords.closed),
+      (changedAt ?? 0, WakeWords.changed), (WakeWords.closedWord(count), WakeWords.closed),
     ] { _ = pwrite(descriptor, &word, MemoryLayout.size(ofValue: word), off_t(offset)) }
   }
 

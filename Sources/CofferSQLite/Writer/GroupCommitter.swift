@@ -53,7 +53,7 @@ package final class GroupCommitter {
     maximumValueSize = configuration.maximumValueSize
     events = configuration.storeEvents
     retention = JournalRetention(commits: configuration.journalRetention)
-    try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF")
+    try connection.execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
     // A log that a large value has grown shrinks again. (Apple's systems flush the device only with `fullfsync`.)
     try connection.execute(
       "PRAGMA cache_size = -8192; PRAGMA journal_size_limit = \(Self.logSize); PRAGMA fullfsync = ON")

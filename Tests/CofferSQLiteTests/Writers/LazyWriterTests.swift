@@ -7,7 +7,7 @@ import Testing
 @testable import CofferSQLite
 
 /// Tests of the write connection, which the first commit opens.
-@Suite(.serialized) struct LazyWriterTests {
+@Suite(.blocking, .serialized) struct LazyWriterTests {
   private func commit(_ engine: SQLiteEngine, _ key: StoreKey, _ durability: StoreDurability) async throws {
     try await engine.commit(WriteBatch([.put(key, Data([1]))], durability: durability), from: StoreOrigin())
   }
@@ -69,6 +69,22 @@ import Testing
     #expect(again.latestRevision == newest)
     try await again.close()
     try handle.close()
+  }
+
+  @Test func aFirstCommitFollowsThoseOfAnotherProcess() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let other = try HelperProcess(["hammer", path, "full", "w", "50", "10"])
+    #expect(try other.line() == "ready")
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(engine.latestRevision == .zero)
+    other.tell("go")
+    _ = try other.lines()
+    other.wait()
+    let commit = try await engine.commit(WriteBatch([.put("mine", Data([1]))]), from: StoreOrigin())
+    #expect(commit.revision == StoreRevision(51))
+    #expect(try await engine.entry("w/1000009")?.revision == StoreRevision(50))
+    try await engine.close()
   }
 
   @Test func openingReadingAndClosingChangesNoFile() async throws {

@@ -91,7 +91,7 @@ import Testing
     let before = try History(connection)
     let wake = try WakeFile(file)
     let history = try History.agree(
-      connection, wake, file: inode, changedAt: words.changedAt - 1, closing: closing, now: 0)
+      before, connection, wake, file: inode, changedAt: words.changedAt - 1, closing: closing, now: 0)
     #expect((history.epoch == before.epoch) == isMeanwhile)
   }
 }

@@ -29,6 +29,8 @@ final class Writer: Sendable {
   struct Queue {
     var requests: [WriteRequest] = []
     var isBusy = false
+    /// Whether the thread has resumed the callers of its group and will soon take the next one.
+    var isEnding = false
     var hasThread = false
     /// The error of every further request; `nil` while requests are accepted.
     var refusal: StorageError?
@@ -81,7 +83,8 @@ final class Writer: Sendable {
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
-      if batch.operations.count == 1, batch.size <= Self.inlineLimit, queue.withLock({ !$0.isBusy }) {
+      let isNext = queue.withLock { !$0.isBusy || $0.isEnding && $0.requests.isEmpty }
+      if batch.selection.keys.count < 2, batch.size <= Self.inlineLimit, isNext {
         var request = request
         request.prepare = hook.prepare
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
@@ -274,6 +277,7 @@ final class Writer: Sendable {
   /// Returns the next work, or a group of waiting batches; if there is none, releases the connection and returns `nil`.
   private func takeGroup() -> [WriteRequest]? {
     queue.withLock { queue in
+      queue.isEnding = false
       guard let first = queue.requests.first else {
         queue.isBusy = false
         return nil
@@ -359,6 +363,7 @@ final class Writer: Sendable {
     do {
       try hook.finish(committer) { failure in
         isResumed = true
+        queue.withLock { $0.isEnding = true }
         resume { $0.hook == nil ? nil : failure($0.selection) }
       }
     } catch {

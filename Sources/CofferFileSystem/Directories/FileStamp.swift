@@ -25,4 +25,6 @@ package struct FileStamp: Hashable, Sendable {
 package struct FileContent: Sendable {
   package let data: Data
   package let stamp: FileStamp
+
+  package init(data: Data, stamp: FileStamp) { (self.data, self.stamp) = (data, stamp) }
 }

@@ -2,7 +2,7 @@ package import CofferCore
 package import Foundation
 
 /// A directory that is held open, so that files are replaced in it even if its path leads elsewhere meanwhile.
-package struct OpenDirectory: ~Copyable {
+package struct OpenDirectory: ~Copyable, Sendable {
   private let descriptor: Int32
   private let path: String
 
@@ -85,7 +85,6 @@ package struct OpenDirectory: ~Copyable {
     guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(where: { $0 == 0 || $0 == UInt8(ascii: "/") })
     else { throw .fileSystem("open", path: "\(path)/\(name)", errno: EISDIR) }
     let old = try statusOfFile(name)
-    if let scratch { unlinkat(descriptor, scratch, 0) }
     let temporary = scratch ?? Self.randomName
     return try put(data, as: temporary, like: old) { stamp in
       guard isWanted(stamp) else {
@@ -117,11 +116,14 @@ package struct OpenDirectory: ~Copyable {
     _ publish: (FileStamp) -> (failure: Int32, stamp: FileStamp?)
   ) throws(StorageError) -> FileStamp? {
     // `O_EXCL` follows no link, even if the name was guessed.
-    let file = FileCreation.open(temporary, in: descriptor, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_EXCL)
+    let flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_EXCL
+    var file = FileCreation.open(temporary, in: descriptor, flags)
+    if file < 0, errno == EEXIST, unlinkat(descriptor, temporary, 0) == 0 {
+      file = FileCreation.open(temporary, in: descriptor, flags)
+    }
     guard file >= 0 else { throw .creation("open", path: "\(path)/\(temporary)", errno: errno) }
     let published: FileStamp?
     do throws(StorageError) {
-      defer { close(file) }
       let (failure, stamp) = publish(try fill(file, with: data, like: old))
       guard failure == 0 else { throw .fileSystem("rename", path: "\(path)/\(temporary)", errno: failure) }
       published = stamp
@@ -151,7 +153,9 @@ package struct OpenDirectory: ~Copyable {
     }
   }
 
+  /// Writes, syncs and closes a new file: closed under its temporary name, it is no event of the file that it replaces.
   private borrowing func fill(_ file: Int32, with data: Data, like old: stat?) throws(StorageError) -> FileStamp {
+    defer { close(file) }
     var failure = writeAll(data, to: file)
     if failure == 0, let old {
       var rights = old.st_mode & 0o777

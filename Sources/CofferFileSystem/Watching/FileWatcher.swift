@@ -14,8 +14,8 @@ package final class FileWatcher: Sendable {
   package enum Event: Sendable, Equatable {
     /// A file was written in place, or may have been.
     case written
-    /// A file of this name in the directory was written, created, moved or removed.
-    case changed(name: String)
+    /// A file of this name in the directory was written in place, or it was moved there, moved away or removed.
+    case changed(name: String, inPlace: Bool)
     /// Events were lost: any file may have changed.
     case unknown
     /// An interval has elapsed.
@@ -60,6 +60,7 @@ package final class FileWatcher: Sendable {
   private struct Report {
     let descriptor: Int32
     let name: String
+    let isInPlace: Bool
   }
 
   private let state = Locked(State())
@@ -158,7 +159,7 @@ package final class FileWatcher: Sendable {
       let mine = reports.filter { $0.descriptor == watch.descriptor }
       guard !mine.isEmpty else { continue }
       if watch.isDirectory {
-        for report in mine { watch.callback(.changed(name: report.name)) }
+        for report in mine { watch.callback(.changed(name: report.name, inPlace: report.isInPlace)) }
       } else {
         watch.callback(.written)
       }
@@ -216,7 +217,9 @@ package final class FileWatcher: Sendable {
       // The name is padded with NUL bytes.
       let name = rest[header..<end].prefix { $0 != 0 }
       rest = UnsafeRawBufferPointer(rebasing: rest[end...])
-      return Report(descriptor: event.wd, name: String(decoding: name, as: UTF8.self))
+      return Report(
+        descriptor: event.wd, name: String(decoding: name, as: UTF8.self),
+        isInPlace: event.mask & UInt32(IN_CLOSE_WRITE) != 0)
     }
   #else
     private static func makeQueue(_ queue: inout Int32) {}

@@ -23,7 +23,11 @@ final class FileSlots: Slots {
   private let values, control, staged, retained, quarantine, names: Directory
   private let maximumValueSize: Int
   private let isReadOnly: Bool
+  /// The stamps of files that were moved to their names here, until the watcher reports them.
+  private let published = Locked<[String: FileStamp]>([:])
   private let lookedAt = Locked((stamp: FileStamp?.none, time: UInt64(0)))
+
+  private static let publishedLimit = 4_096
 
   /// The interval between full scans, in nanoseconds, where the system reports no changes.
   private static let lookInterval: UInt64 = 5_000_000_000
@@ -129,7 +133,14 @@ final class FileSlots: Slots {
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
     let (from, to) = (file(source), file(target))
     // Another handle may have removed the key since its value was staged.
-    if case .value(let key) = target { try keepName(of: key) }
+    if case .value(let key) = target {
+      try keepName(of: key)
+      let stamp = try from.directory.stamp(from.name)
+      published.withLock { published in
+        if published.count == Self.publishedLimit { published.removeAll() }
+        published[to.name] = stamp
+      }
+    }
     try from.directory.rename(from.name, to: to.name, in: to.directory)
     return nil  // A file keeps its inode, size and date.
   }
@@ -199,7 +210,10 @@ final class FileSlots: Slots {
 
   private func hear(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
     switch event {
-    case .changed(let name):
+    case .changed(let name, let inPlace):
+      // An edit in place has an event of its own, even if it leaves the stamp as it was.
+      let stamp = published.withLock { $0.removeValue(forKey: name) }
+      if !inPlace, let stamp, (try? values.stamp(name)) == stamp { return }
       if let key = FileName.key(of: name) {
         heard(.changed(key))
       } else if FileName.isHashed(name) {

@@ -20,7 +20,7 @@ final class KeyringFiles: Sendable {
     self.changed = changed
     let watch = FileWatcher.shared.watch(directory: directory) { [weak self] event in
       switch event {
-      case .changed(let name) where name.hasSuffix(".keyring"): self?.schedule()
+      case .changed(let name, _) where name.hasSuffix(".keyring"): self?.schedule()
       case .unknown: self?.schedule()
       case .changed, .unheard, .interval, .written: break
       }

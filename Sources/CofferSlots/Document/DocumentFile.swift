@@ -25,6 +25,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private struct Reading {
     let stamp: FileStamp
     let bytes: Data
+    /// The checksum of the bytes.
+    let sum: UInt32
     let document: Format.Document
     /// Whether the stamp alone distinguishes this state of the file from the next.
     let isSettled: Bool
@@ -44,6 +46,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let fileName: String
   private let name: String
   private let parent, control, staged: Directory
+  /// The parent, to replace the file in it.
+  private let replacing: OpenDirectory
   /// The directory for damaged bytes; `nil` in a read-only store, which overwrites nothing.
   private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
@@ -65,6 +69,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     fileName = parts.last
     try OpenDirectory.refuseForeignLinks(in: parts.parent)
     parent = try Directory(parts.parent, location: name)
+    replacing = try parent.opened()
     let stamp = try? parent.stamp(fileName)
     state.withLock { $0.known = stamp }
   }
@@ -73,6 +78,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     try parent.requireInPlace()
     try parent.checkWritable()
     try HardLinks.refuseReplaced(path, location: name)
+    _ = try expected()  // An unreadable file must not be replaced.
   }
 
   // MARK: Reading
@@ -85,15 +91,22 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     return try readAgain().document
   }
 
+  /// Returns the content that a commit will meet, unless another program edits the file in the meantime: it need not be
+  /// certain, since the commit reads the file again before it replaces it.
+  func expected() throws -> Format.Document {
+    if let read = try unchanged(orYoung: true) { return read.document }
+    return try readAgain().document
+  }
+
   /// Whether ``document()`` would return without reading the file or waiting for a writer.
   var isRead: Bool { ((try? unchanged()) ?? nil) != nil }
 
   /// Whether a file that was read before no longer exists.
   var isDeleted: Bool { state.withLock { $0.read } != nil && (try? parent.stamp(fileName)) == .some(nil) }
 
-  private func unchanged() throws -> Reading? {
+  private func unchanged(orYoung: Bool = false) throws -> Reading? {
     let stamp = try parent.stamp(fileName)
-    return state.withLock { $0.read }.flatMap { $0.isSettled && $0.stamp == stamp ? $0 : nil }
+    return state.withLock { $0.read }.flatMap { ($0.isSettled || orYoung) && $0.stamp == stamp ? $0 : nil }
   }
 
   private func readAgain() throws -> (stamp: FileStamp?, document: Format.Document, isCopy: Bool) {
@@ -122,13 +135,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let isSettled = isSettled(content.stamp)
     let last = state.withLock { $0.read }
     let document: Format.Document
+    let sum: UInt32
     if let last, !last.isCopy, last.bytes == content.data {
-      document = last.document
+      (document, sum) = (last.document, last.sum)
     } else {
       if try seal()?.isBroken(by: content) ?? false { throw altered }
-      document = try format.decode(content.data)
+      (document, sum) = (try format.decode(content.data), Self.sum(content.data))
     }
-    let reading = Reading(stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled)
+    let reading = Reading(
+      stamp: content.stamp, bytes: content.data, sum: sum, document: document, isSettled: isSettled)
     state.withLock { $0.read = reading }
     return document
   }
@@ -181,14 +196,15 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
         location: name)
     }
     let reading = Reading(
-      stamp: content.stamp, bytes: content.data, document: document, isSettled: isSettled(content.stamp), isCopy: true)
+      stamp: content.stamp, bytes: content.data, sum: Self.sum(content.data), document: document,
+      isSettled: isSettled(content.stamp), isCopy: true)
     state.withLock { $0.read = reading }
     return document
   }
 
   /// Whether the file is damaged and reads are served from its copy.
   var servesCopy: Bool {
-    guard (try? document()) != nil else { return false }
+    guard (try? expected()) != nil else { return false }
     return state.withLock { $0.read?.isCopy ?? false }
   }
 
@@ -251,10 +267,10 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     try body(&document)
     let bytes = try encoded(&document)
     let sum = Self.sum(bytes)
-    let sumBefore = state.withLock { $0.read }.map { Self.sum($0.bytes) }
+    let sumBefore = state.withLock { $0.read }?.sum
     let after: FileStamp?
     do {
-      after = try parent.opened().replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
+      after = try replacing.replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
         guard (try? parent.stamp(fileName)) == before.stamp else { return false }
         // Known before it is there: the watcher looks before this call returns. An edit that it has not heard of yet,
         // which has the stamp of the known state, is not.
@@ -268,34 +284,37 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
       throw error.locating(at: name)
     }
     guard let after else { return false }
-    keepCopy(bytes, after)
+    keepCopy(bytes, sum, after)
     // The stamp is that of the file just published, even if another program has replaced it since.
-    let reading = Reading(stamp: after, bytes: bytes, document: document, isSettled: false)
+    let reading = Reading(stamp: after, bytes: bytes, sum: sum, document: document, isSettled: false)
     state.withLock { $0.read = reading }
     return true
   }
 
   /// Writes the copy and the seal without a sync: the file itself is synced, so all that can be lost is its protection,
   /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
-  /// that a kill leaves might be decodable.
-  private func keepCopy(_ bytes: Data, _ stamp: FileStamp) {
+  /// that a kill leaves might be decodable. The older one is removed before: a file system may write a file that replaces
+  /// another one to the device at once, which costs as much as a sync.
+  private func keepCopy(_ bytes: Data, _ sum: UInt32, _ stamp: FileStamp) {
     let waiting = copyName + ".new"
     do {
       _ = try control.write(bytes, to: waiting, isSynced: false)
+      try control.delete(copyName)
       try control.rename(waiting, to: copyName, in: control)
     } catch {
       try? control.delete(copyName)  // An older state must not pass for the one that the seal is of.
     }
-    _ = try? control.write(DocumentSeal(bytes, stamp).encoded, to: sealName, isSynced: false)
+    _ = try? control.write(DocumentSeal(bytes, sum, stamp).encoded, to: sealName, isSynced: false)
   }
 
-  /// Writes a copy again that a power loss has left torn, or a kill without its seal. Only one process at a time may
-  /// call this.
+  /// Writes a copy again that a power loss has left torn, or that a kill has left out or without its seal. Only one
+  /// process at a time may call this.
   func repairCopy() throws {
-    guard let copy = try control.read(copyName, limit: maximumSize), try seal()?.isOf(copy.data) != true else { return }
+    let (copy, seal) = (try control.read(copyName, limit: maximumSize), try seal())
+    if copy.map({ seal?.isOf($0.data) ?? false }) ?? (seal == nil) { return }
     let present = try readAgain()
-    guard let stamp = present.stamp, !present.isCopy, let bytes = state.withLock({ $0.read?.bytes }) else { return }
-    keepCopy(bytes, stamp)
+    guard let stamp = present.stamp, !present.isCopy, let read = state.withLock({ $0.read }) else { return }
+    keepCopy(read.bytes, read.sum, stamp)
   }
 
   private func encoded(_ document: inout Format.Document) throws -> Data {
@@ -320,7 +339,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) -> @Sendable () -> Void {
     let id = FileWatcher.shared.watch(directory: PathParts(path).parent) { [weak self, fileName] event in
       switch event {
-      case .changed(let name) where name == fileName: self?.compare(heard)
+      case .changed(let name, let inPlace) where name == fileName: self?.compare(isMoved: !inPlace, heard)
       case .unknown, .unheard: self?.compare(heard)
       case .interval: heard(.availability)
       case .changed, .written: break
@@ -332,12 +351,14 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private static func sum(_ bytes: Data) -> UInt32 { bytes.withUnsafeBytes { checksumOfBytes($0) } }
 
   /// Reports the present state of the file unless it is known.
-  private func compare(_ heard: @Sendable (SlotEvent) -> Void) {
+  /// - Parameter isMoved: whether another file was moved to the path, which has another stamp unless it is the known one.
+  private func compare(isMoved: Bool = false, _ heard: @Sendable (SlotEvent) -> Void) {
     let stamp: FileStamp?
     do { stamp = try parent.stamp(fileName) } catch {
       heard(.anything)
       return heard(.availability)
     }
+    if isMoved, state.withLock({ $0.known == stamp }) { return }
     let isYoung = stamp.map { !isSettled($0) } ?? false
     let mustRead = isYoung || state.withLock { $0.isKnownYoung }
     let sum = mustRead ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.sum($0.data) } : nil

@@ -18,10 +18,11 @@ struct DocumentSeal: Equatable {
   private let count: UInt64
   private let checksum: UInt64
 
-  init(_ bytes: Data, _ stamp: FileStamp) {
+  /// - Parameter checksum: the checksum of the bytes.
+  init(_ bytes: Data, _ checksum: UInt32, _ stamp: FileStamp) {
     self.stamp = stamp
     count = UInt64(bytes.count)
-    checksum = UInt64(bytes.withUnsafeBytes { checksumOfBytes($0) })
+    self.checksum = UInt64(checksum)
   }
 
   /// Decodes a seal from its ``encoded`` form; `nil` for anything else, which leaves the file without a seal.

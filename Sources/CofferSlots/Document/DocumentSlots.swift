@@ -29,6 +29,10 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
   private let maximumValueSize: Int
   private let isReadOnly: Bool
   private let pending = Locked(Pending())
+  /// The files of small values that were staged here lately, which need not be read back as long as they are there.
+  private let own = Locked<[SlotID: FileContent]>([:])
+  private static var ownSize: Int { 4_096 }
+  private static var ownCount: Int { 64 }
 
   /// Opens a store and creates the missing directories.
   /// - Parameters:
@@ -104,8 +108,12 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
   }
 
   private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: StoreKey?, item: Format.Item)? {
+    let name = id.description
+    if directory === staged, let own = own.withLock({ $0[id] }), try staged.stamp(name) == own.stamp {
+      return try format.decodeStaged(own.data, of: id)
+    }
     // The encoded form is slightly larger than the value.
-    guard let content = try directory.read(id.description, limit: maximumValueSize + 4_096) else { return nil }
+    guard let content = try directory.read(name, limit: maximumValueSize + 4_096) else { return nil }
     return try format.decodeStaged(content.data, of: id)
   }
 
@@ -123,23 +131,26 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
 
   // MARK: Writing
 
-  package func checkWritable() throws {
-    try file.checkWritable()
-    _ = try file.document()  // An unreadable file must not be replaced.
-  }
+  package func checkWritable() throws { try file.checkWritable() }
 
   package func stage(
     _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
   ) throws -> SlotStamp? {
     let bytes = try format.encodeStaged(data, as: id, for: key, tag: format.tag(of: attributes))
-    _ = try staged.write(bytes, to: id.description, isSynced: false)
+    let stamp = try staged.write(bytes, to: id.description, isSynced: false)
+    if bytes.count <= Self.ownSize {
+      own.withLock { own in
+        if own.count == Self.ownCount { own.removeAll() }
+        own[id] = FileContent(data: bytes, stamp: stamp)
+      }
+    }
     return format.stamp(of: id)
   }
 
   package func attributes(
     staging data: Data, for key: StoreKey, attributes: ValueAttributes
   ) throws -> ValueAttributes {
-    try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.document())
+    try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.expected())
   }
 
   package func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
@@ -223,6 +234,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     }
     self.pending.withLock { $0.isSynced = true }
     for id in pending.placed { try? staged.delete(id.description) }
+    own.withLock { own in for id in pending.placed { own[id] = nil } }
   }
 
   /// Syncs the name of the file unless `flush` has just done so: a writer killed after replacing it may not have.

@@ -13,7 +13,7 @@ import Testing
     try files.createDirectory(atPath: watched, withIntermediateDirectories: false)
     let heard = Locked<[String]>([])
     let id = FileWatcher.shared.watch(directory: watched) { event in
-      if case .changed(let name) = event { heard.withLock { $0.append(name) } }
+      if case .changed(let name, _) = event { heard.withLock { $0.append(name) } }
     }
     defer { FileWatcher.shared.unwatch(id) }
     func write(_ name: String) throws { try Data().write(to: URL(fileURLWithPath: watched + "/" + name)) }

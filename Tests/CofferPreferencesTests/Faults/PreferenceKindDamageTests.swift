@@ -93,6 +93,9 @@ import Testing
             return
           }
           #expect(throws: Never.self) { try flip(path + name, bit / 8, bit: bit % 8) }
+          // What has the date of its writing is not read back.
+          let times = [timeval(), timeval()]
+          #expect(utimes(path + name, times) == 0)
         }
       }
       let adapter = UserDefaultsAdapter(engine: engine)

@@ -6,8 +6,8 @@ package import Dispatch
 /// Like any other batch, it shares its transaction and its sync with its neighbours in the queue.
 package struct CommitHook: Sendable {
   /// Runs before the batch is committed, on ``queue``, so that many callers prepare concurrently. A small batch of one
-  /// key for a writer that is idle, or has just resumed its callers, is prepared on the writer's thread, since each thread
-  /// switch costs a tenth of a save.
+  /// key for a writer that is idle, or has just resumed its callers, is prepared on the writer's thread, since each
+  /// thread switch costs a tenth of a save.
   let prepare: @Sendable () throws -> Void
   let queue: DispatchQueue
   /// Runs inside the transaction of the commit, instead of the batch's operations.

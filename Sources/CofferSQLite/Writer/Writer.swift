@@ -29,8 +29,7 @@ final class Writer: Sendable {
   struct Queue {
     var requests: [WriteRequest] = []
     var isBusy = false
-    /// Whether the thread has resumed the callers of its group and will soon take the next one.
-    var isEnding = false
+    var isEnding = false  // Whether the thread has resumed the callers of its group.
     var hasThread = false
     /// The error of every further request; `nil` while requests are accepted.
     var refusal: StorageError?
@@ -397,5 +396,4 @@ final class Writer: Sendable {
     }
     if committer.takeTrimDue() { housekeep { try $0.trimJournal() } }
   }
-
 }

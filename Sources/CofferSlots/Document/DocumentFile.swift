@@ -293,8 +293,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   /// Writes the copy and the seal without a sync: the file itself is synced, so all that can be lost is its protection,
   /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
-  /// that a kill leaves might be decodable. The older one is removed before: a file system may write a file that replaces
-  /// another one to the device at once, which costs as much as a sync.
+  /// that a kill leaves might be decodable. The older one is removed before: a file system may write a file that
+  /// replaces another one to the device at once, which costs as much as a sync.
   private func keepCopy(_ bytes: Data, _ sum: UInt32, _ stamp: FileStamp) {
     let waiting = copyName + ".new"
     do {
@@ -351,7 +351,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private static func sum(_ bytes: Data) -> UInt32 { bytes.withUnsafeBytes { checksumOfBytes($0) } }
 
   /// Reports the present state of the file unless it is known.
-  /// - Parameter isMoved: whether another file was moved to the path, which has another stamp unless it is the known one.
+  /// - Parameter isMoved: whether a file was moved to the path, which has another stamp unless it is the known one.
   private func compare(isMoved: Bool = false, _ heard: @Sendable (SlotEvent) -> Void) {
     let stamp: FileStamp?
     do { stamp = try parent.stamp(fileName) } catch {

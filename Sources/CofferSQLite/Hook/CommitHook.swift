@@ -10,6 +10,8 @@ package struct CommitHook: Sendable {
   /// thread switch costs a tenth of a save.
   let prepare: @Sendable () throws -> Void
   let queue: DispatchQueue
+  /// Whether `prepare` takes no longer than writing a file: it asks no other program.
+  let isQuick: Bool
   /// Runs inside the transaction of the commit, instead of the batch's operations.
   let apply: @Sendable (SQLiteTransaction) throws -> Void
   /// Runs on the writer's thread after the commit of a group, once for all of the group's batches with a hook.
@@ -22,17 +24,19 @@ package struct CommitHook: Sendable {
   /// Creates a hook.
   /// - Parameters:
   ///   - queue: the queue on which `prepare` runs.
+  ///   - isQuick: whether `prepare` may run on the writer's thread instead, for which others wait.
   ///   - prepare: stages the values. If it throws, the batch is not committed.
   ///   - apply: writes the journal's record of the batch into the transaction. If it throws, only this batch fails,
   ///     with the same error.
   ///   - finish: publishes the staged values. It calls `resume` once, when all that callers wait for is done. If it
   ///     throws before that, each batch of the group fails with ``UnfinishedBatch``.
   package init(
-    on queue: DispatchQueue, prepare: @escaping @Sendable () throws -> Void,
+    on queue: DispatchQueue, isQuick: Bool, prepare: @escaping @Sendable () throws -> Void,
     apply: @escaping @Sendable (SQLiteTransaction) throws -> Void,
     finish: @escaping @Sendable (_ committer: GroupCommitter, _ resume: Resume) throws -> Void
   ) {
     self.queue = queue
+    self.isQuick = isQuick
     self.prepare = prepare
     self.apply = apply
     self.finish = finish

@@ -36,6 +36,7 @@ final class SQLiteStore: Sendable {
   let provenRows = Locked<RowProof?>(nil)
   /// The random number of the last restoration at the time of opening; `nil` if there was none.
   private let restoration: Int64?
+  private let files: OpenFiles
   let wake: WakeFile
   let quarantine: Quarantine
   private let state = Locked(State())
@@ -53,9 +54,10 @@ final class SQLiteStore: Sendable {
     sweeping = sweeps ? SweepSchedule(isNeeded: opening.hasExpiries) : nil
     let wake = opening.wake
     let quarantine = Quarantine(file, configuration: configuration)
-    let (identity, token) = (opening.identity, token)
+    let (identity, token, files) = (opening.identity, token, OpenFiles(opening.identity, file))
+    self.files = files
     let readers = ReaderPool(first: try Reader(opening.connection, quarantine.report)) {
-      try file.connect(identity) { try Reader($0, quarantine.report) }
+      try file.connect(files) { try Reader($0, quarantine.report) }
     }
     let feed = ChangeFeed(
       latest: opening.history.revision, capacity: min(4_096, max(1, configuration.journalRetention)),
@@ -69,6 +71,7 @@ final class SQLiteStore: Sendable {
       location: file.description)
     let availability = availabilityFeed
     let listener = Writer.Listener(
+      newest: { wake.revision },
       raise: { wake.raise(to: $0) },
       raiseDurable: { wake.raiseDurable(to: $0) },
       announce: { commits in
@@ -87,7 +90,7 @@ final class SQLiteStore: Sendable {
       })
     var writing = configuration
     writing.maximumValueSize = opening.maximumValueSize
-    writer = Writer(to: file, identity, opening.history, configuration: writing, listener: listener)
+    writer = Writer(to: file, files, opening.history, configuration: writing, listener: listener)
     self.wake = wake
     self.quarantine = quarantine
     self.readers = readers
@@ -101,6 +104,7 @@ final class SQLiteStore: Sendable {
 
   deinit {
     if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
+    readers.close(.closed(file.description))
     writer.abandon()
   }
 
@@ -208,7 +212,7 @@ final class SQLiteStore: Sendable {
   /// Detects changes without a notification: a writer that died between its commit and the notification, a deleted
   /// wake-up file, or a replaced store.
   private func checkWakeFile() {
-    if file.isReplaced(identity) { return endAfterReplacement() }
+    if file.isReplaced(files) { return endAfterReplacement() }
     if wake.hasFailed { return writer.closeAfterFailureElsewhere() }
     if wake.reattach(), let watch = state.withLock({ $0.listens ? $0.watch : nil }) {
       FileWatcher.shared.listen(watch)
@@ -233,7 +237,8 @@ extension SQLiteStore {
   /// - Parameter known: a revision that was committed before.
   private func otherRevision(than known: StoreRevision) -> StoreRevision? {
     let changedAt = file.changedAt
-    guard state.withLock({ $0.changedAt }) != changedAt, let found = try? History(Connection(file)) else { return nil }
+    guard state.withLock({ $0.changedAt }) != changedAt, let found = try? file.connect(files, { try History($0) })
+    else { return nil }
     state.withLock { $0.changedAt = changedAt }
     return found.store != name || found.revision < known ? found.revision : nil
   }
@@ -275,6 +280,7 @@ private struct Opening {
     self.identity = identity
     if connection.allowsUnsealedPages { file.allowsUnsealedPages = try connection.sealPages() == .busy }
     connection.allowsUnsealedPages = file.allowsUnsealedPages
+    connection.releaseMemory()  // Pages that were accepted without a checksum are read again.
     self.file = file
     // SQLite counts the whole row; the other columns fit into a page.
     let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
@@ -345,16 +351,6 @@ private struct Opening {
   }
 }
 
-extension StorageError {
-  /// Returns the error of an open store whose database file is no longer at its path.
-  fileprivate static func replaced(_ file: StoreFile) -> StorageError {
-    StorageError(
-      .closed, "The database file was moved, deleted or replaced while the store was open.",
-      advice: "Open the store again. The latest values may be in the file that was there before.",
-      location: file.description)
-  }
-}
-
 extension StoreFile {
   /// When the database file was changed last, in nanoseconds, including its owner, mode and names; `nil` if it cannot
   /// be looked up.
@@ -367,26 +363,5 @@ extension StoreFile {
       let time = status.st_ctim
     #endif
     return UInt64(bitPattern: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
-  }
-
-  /// Opens another connection to the file of an open store, and sets it up with `body`, which reads from it.
-  /// - Throws: `closed` if another file is at the path now, or none.
-  func connect<R>(_ opened: FileIdentity, _ body: (Connection) throws -> R) throws -> R {
-    do {
-      let connection = try Connection(self)
-      let result = try body(connection)
-      // Looked at last: the database and its log are opened one after the other.
-      if coffer_sqlite_has_moved(connection.handle) == 0, FileIdentity(path) == opened { return result }
-    } catch {
-      throw isReplaced(opened) ? StorageError.replaced(self) : error
-    }
-    throw StorageError.replaced(self)
-  }
-
-  /// Whether the path leads to another file or to none. If it cannot be looked up, for example because a permission was
-  /// revoked, the result is `false`: the open file still works.
-  fileprivate func isReplaced(_ opened: FileIdentity) -> Bool {
-    if let present = FileIdentity(path) { return present != opened }
-    return errno == ENOENT
   }
 }

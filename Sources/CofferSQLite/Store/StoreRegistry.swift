@@ -31,6 +31,7 @@ final class StoreRegistry: Sendable {
   /// thread on disks and locks.
   func open(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
     let (file, identity) = try resolve(path, configuration)
+    if let open = opened(identity) { return open }
     let queue = enter(identity)
     defer { leave(identity) }
     return try queue.sync { try openNow(file, configuration: configuration) }
@@ -62,16 +63,21 @@ final class StoreRegistry: Sendable {
 
   private func openNow(_ file: StoreFile, configuration: SQLiteConfiguration) throws -> SQLiteStore {
     let identity = FileIdentity(file.path)
-    let (open, mustVerify) = state.withLock { state in
-      (identity.flatMap { state.stores[$0]?.store }, identity.map { state.suspects.contains($0) } ?? false)
-    }
-    if let open, open.retain() { return open }
+    if let open = identity.flatMap(opened) { return open }
+    // Looked up last: a store that is just closing may add its file.
+    let mustVerify = identity.map { identity in state.withLock { $0.suspects.contains(identity) } } ?? false
     let store = try SQLiteStore(file: file, configuration: configuration, mustVerify: mustVerify)
     state.withLock { state in
       state.stores[store.identity] = Registration(store: store, token: store.token)
-      state.suspects.remove(store.identity)
+      if mustVerify { state.suspects.remove(store.identity) }
     }
     return store
+  }
+
+  /// Returns the open store of a file, with one handle counted for the caller; `nil` if there is none.
+  private func opened(_ identity: FileIdentity) -> SQLiteStore? {
+    let open = state.withLock { $0.stores[identity]?.store }
+    return open.flatMap { $0.retain() ? $0 : nil }
   }
 
   /// Whether this process has a file open as a store.

@@ -16,11 +16,14 @@ final class Checkpointer: Sendable {
 
   private let queue = DispatchQueue(label: "coffer.checkpoint", qos: .utility)
   private let file: StoreFile
+  private let files: OpenFiles
   private let events: CofferEvents?
   private let isScheduled = Locked(false)
   private let connection = Locked<Connection?>(nil)  // touched on the queue only
 
-  init(_ file: StoreFile, _ events: CofferEvents?) { (self.file, self.events) = (file, events) }
+  init(_ file: StoreFile, _ files: OpenFiles, _ events: CofferEvents?) {
+    (self.file, self.files, self.events) = (file, files, events)
+  }
 
   /// Starts copying unless it is under way, then calls `finish` with SQLite's result code: the writer copies the rest.
   func start(finish: @escaping @Sendable (Int32) -> Void) {
@@ -60,9 +63,12 @@ final class Checkpointer: Sendable {
     return withExtendedLifetime(lock) {
       connection.withLock { connection in
         // If opening fails, the writer copies everything.
-        if connection == nil { connection = try? Connection(file) }
-        // The first statement opens the log.
-        _ = try? connection?.number("PRAGMA schema_version")
+        if connection == nil {
+          connection = try? file.connect(files) {
+            _ = try $0.number("PRAGMA schema_version")  // The first statement opens the log.
+            return $0
+          }
+        }
         guard let connection else { return (SQLITE_OK, 0) }
         let before = connection.log?.copied ?? 0
         let code = connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)

@@ -44,9 +44,10 @@ package final class GroupCommitter {
   private let failure: SyncFailureFlag
 
   init(
-    _ connection: Connection, _ history: History, configuration: SQLiteConfiguration, failure: SyncFailureFlag
+    _ connection: Connection, epoch: UInt64, from revision: StoreRevision, configuration: SQLiteConfiguration,
+    failure: SyncFailureFlag
   ) throws {
-    (epoch, revision) = (history.epoch, history.revision)
+    (self.epoch, self.revision) = (epoch, revision)
     self.failure = failure
     self.connection = connection
     clock = configuration.clock

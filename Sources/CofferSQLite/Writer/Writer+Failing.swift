@@ -47,10 +47,7 @@ extension Writer {
     else { return results }
     var past = file
     past.ignoresPageFaults = true
-    guard let connection = try? Connection(past),
-      let committer = try? GroupCommitter(
-        connection, history, configuration: configuration, failure: listener.failure)
-    else { return results }
+    guard let committer = try? makeCommitter(past) else { return results }
     return zip(results, batches).map { result, batch in
       (result.error as? StorageError)?.isDamagedPage == true
         ? committer.commit(batch, durability: durability) : result

@@ -14,6 +14,8 @@ import Foundation
 final class Writer: Sendable {
   /// The callbacks of the store after a commit.
   struct Listener: Sendable {
+    /// The newest revision that any process has announced.
+    let newest: @Sendable () -> StoreRevision
     /// Publishes the revision, before callers are resumed, so that a caller can read its own commit.
     let raise: @Sendable (StoreRevision) -> Void
     /// Records the newest revision whose sync has returned.
@@ -48,7 +50,7 @@ final class Writer: Sendable {
   private let doorbell = Doorbell()
   private let checkpointer: Checkpointer
   let file: StoreFile
-  private let identity: FileIdentity
+  private let files: OpenFiles
   /// The history in which the store was opened.
   let history: History
   let listener: Listener
@@ -57,11 +59,11 @@ final class Writer: Sendable {
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
   init(
-    to file: StoreFile, _ identity: FileIdentity, _ history: History, configuration: SQLiteConfiguration,
+    to file: StoreFile, _ files: OpenFiles, _ history: History, configuration: SQLiteConfiguration,
     listener: Listener
   ) {
-    checkpointer = Checkpointer(file, configuration.storeEvents)
-    (self.file, self.identity, self.history) = (file, identity, history)
+    checkpointer = Checkpointer(file, files, configuration.storeEvents)
+    (self.file, self.files, self.history) = (file, files, history)
     self.listener = listener
     self.configuration = configuration
   }
@@ -82,8 +84,8 @@ final class Writer: Sendable {
     if let refusal = queue.withLock({ $0.refusal }) { throw refusal }
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
-      let isNext = queue.withLock { !$0.isBusy || $0.isEnding && $0.requests.isEmpty }
-      if batch.selection.keys.count < 2, batch.size <= Self.inlineLimit, isNext {
+      let isNext = hook.isQuick && queue.withLock { !$0.isBusy || $0.isEnding && $0.requests.isEmpty }
+      if isNext, batch.selection.keys.count < 2, batch.size <= Self.inlineLimit {
         var request = request
         request.prepare = hook.prepare
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }
@@ -101,7 +103,7 @@ final class Writer: Sendable {
   func close() async {
     let isUnused = queue.withLock { queue in
       queue.refusal = queue.refusal ?? StorageError.closed(file.description)
-      return !queue.hasThread && queue.requests.isEmpty
+      return !queue.hasThread && !queue.isBusy
     }
     guard !isUnused else { return }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -249,8 +251,9 @@ final class Writer: Sendable {
         }
         committer.withLock { present in
           let committer: GroupCommitter
-          do { committer = try opened(&present) } catch {
+          do { committer = try opened(&present, until: group.first?.deadline) } catch {
             for request in group { request.refuse(error) }
+            if let error = error as? StorageError, error.code == .closed { refuse(error) }
             return
           }
           // The first request has waited longest, so its deadline applies.
@@ -264,13 +267,22 @@ final class Writer: Sendable {
   }
 
   /// Returns the committer, on a connection that is opened if there is none yet.
-  private func opened(_ committer: inout GroupCommitter?) throws -> GroupCommitter {
+  private func opened(_ committer: inout GroupCommitter?, until deadline: UInt64?) throws -> GroupCommitter {
     if let committer { return committer }
-    let opened = try file.connect(identity) {
-      try GroupCommitter($0, history, configuration: configuration, failure: listener.failure)
-    }
+    let opened = try makeCommitter(file, until: deadline)
     committer = opened
     return opened
+  }
+
+  /// Returns a committer on a connection of its own, which begins at the newest revision that was ever announced.
+  func makeCommitter(_ file: StoreFile, until deadline: UInt64? = nil) throws -> GroupCommitter {
+    let newest = max(history.revision, listener.newest())
+    return try file.connect(files) { connection in
+      try connection.waiting(LockWait(until: deadline ?? .max)) {
+        try GroupCommitter(
+          connection, epoch: history.epoch, from: newest, configuration: configuration, failure: listener.failure)
+      }
+    }
   }
 
   /// Returns the next work, or a group of waiting batches; if there is none, releases the connection and returns `nil`.
@@ -309,7 +321,9 @@ final class Writer: Sendable {
       }
       lookAfter(committer)
     } else {
+      var group = group
       do { try first.prepare?() } catch { return first.refuse(error) }
+      group[0].prepare = nil  // It may wait for the lock again.
       commit(group, committer)
     }
   }

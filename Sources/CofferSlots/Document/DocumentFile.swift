@@ -17,6 +17,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     var knownSum: UInt32?
     /// Whether that stamp was not settled when it was noted, so that later changes may have it too.
     var isKnownYoung = false
+    /// Whether the move of a file written here was not heard of yet.
+    var expectsMove = false
     var reported: Set<FileStamp> = []
     /// The stamp of a damaged state that may be replaced by the copy.
     var accepted: FileStamp?
@@ -46,8 +48,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let fileName: String
   private let name: String
   private let parent, control, staged: Directory
-  /// The parent, to replace the file in it.
-  private let replacing: OpenDirectory
+  /// The parent, to replace the file in it; `nil` in a read-only store.
+  private let replacing: OpenDirectory?
   /// The directory for damaged bytes; `nil` in a read-only store, which overwrites nothing.
   private let quarantine: Directory?
   private let onDamage: (@Sendable (DamageReport) -> Void)?
@@ -69,7 +71,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     fileName = parts.last
     try OpenDirectory.refuseForeignLinks(in: parts.parent)
     parent = try Directory(parts.parent, location: name)
-    replacing = try parent.opened()
+    replacing = quarantine == nil ? nil : try parent.opened()
     let stamp = try? parent.stamp(fileName)
     state.withLock { $0.known = stamp }
   }
@@ -94,7 +96,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Returns the content that a commit will meet, unless another program edits the file in the meantime: it need not be
   /// certain, since the commit reads the file again before it replaces it.
   func expected() throws -> Format.Document {
-    if let read = try unchanged(orYoung: true) { return read.document }
+    // A damaged file may be complete by now.
+    if let read = try unchanged(orYoung: true), read.isSettled || !read.isCopy { return read.document }
     return try readAgain().document
   }
 
@@ -270,13 +273,13 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     let sumBefore = state.withLock { $0.read }?.sum
     let after: FileStamp?
     do {
-      after = try replacing.replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
+      after = try replacing?.replace(fileName, with: bytes, scratch: ".\(fileName).coffer-new") { new in
         guard (try? parent.stamp(fileName)) == before.stamp else { return false }
         // Known before it is there: the watcher looks before this call returns. An edit that it has not heard of yet,
         // which has the stamp of the known state, is not.
         state.withLock { state in
           guard state.known == before.stamp, state.knownSum == nil || state.knownSum == sumBefore else { return }
-          (state.known, state.knownSum, state.isKnownYoung) = (new, sum, true)
+          (state.known, state.knownSum, state.isKnownYoung, state.expectsMove) = (new, sum, true, true)
         }
         return true
       }
@@ -293,13 +296,11 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
 
   /// Writes the copy and the seal without a sync: the file itself is synced, so all that can be lost is its protection,
   /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
-  /// that a kill leaves might be decodable. The older one is removed before: a file system may write a file that
-  /// replaces another one to the device at once, which costs as much as a sync.
+  /// that a kill leaves might be decodable.
   private func keepCopy(_ bytes: Data, _ sum: UInt32, _ stamp: FileStamp) {
     let waiting = copyName + ".new"
     do {
       _ = try control.write(bytes, to: waiting, isSynced: false)
-      try control.delete(copyName)
       try control.rename(waiting, to: copyName, in: control)
     } catch {
       try? control.delete(copyName)  // An older state must not pass for the one that the seal is of.
@@ -351,14 +352,18 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private static func sum(_ bytes: Data) -> UInt32 { bytes.withUnsafeBytes { checksumOfBytes($0) } }
 
   /// Reports the present state of the file unless it is known.
-  /// - Parameter isMoved: whether a file was moved to the path, which has another stamp unless it is the known one.
+  /// - Parameter isMoved: whether a file was moved to the path: once for each that was written here.
   private func compare(isMoved: Bool = false, _ heard: @Sendable (SlotEvent) -> Void) {
     let stamp: FileStamp?
     do { stamp = try parent.stamp(fileName) } catch {
       heard(.anything)
       return heard(.availability)
     }
-    if isMoved, state.withLock({ $0.known == stamp }) { return }
+    let isOwn = state.withLock { state in
+      defer { state.expectsMove = false }
+      return isMoved && state.expectsMove && state.known == stamp
+    }
+    if isOwn { return }
     let isYoung = stamp.map { !isSettled($0) } ?? false
     let mustRead = isYoung || state.withLock { $0.isKnownYoung }
     let sum = mustRead ? ((try? parent.read(fileName, limit: maximumSize)) ?? nil).map { Self.sum($0.data) } : nil

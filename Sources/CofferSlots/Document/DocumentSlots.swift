@@ -107,9 +107,12 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     return try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
   }
 
-  private func waiting(_ id: SlotID, in directory: Directory) throws -> (key: StoreKey?, item: Format.Item)? {
+  /// - Parameter believesOwn: whether bytes that this process has staged are not read back.
+  private func waiting(
+    _ id: SlotID, in directory: Directory, believesOwn: Bool = true
+  ) throws -> (key: StoreKey?, item: Format.Item)? {
     let name = id.description
-    if directory === staged, let own = own.withLock({ $0[id] }), try staged.stamp(name) == own.stamp {
+    if believesOwn, directory === staged, let own = own.withLock({ $0[id] }), try staged.stamp(name) == own.stamp {
       return try format.decodeStaged(own.data, of: id)
     }
     // The encoded form is slightly larger than the value.
@@ -191,6 +194,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
       throw StorageError.unsupported("to move a value", advice: "Copy it.", location: "")
     }
     if let (directory, other) = directory(target) {
+      if from === staged { own.withLock { $0[id] = nil } }
       try from.rename(id.description, to: other.description, in: directory)
     } else if case .value(let key) = target {
       guard let waiting = try waiting(id, in: from) else {
@@ -215,7 +219,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
 
   package func delete(_ slot: Slot) throws {
     if case .value(let key) = slot { return pending.withLock { $0.steps.append(.remove(key)) } }
-    if let (directory, id) = directory(slot) { try directory.delete(id.description) }
+    guard let (directory, id) = directory(slot) else { return }
+    if directory === staged { own.withLock { $0[id] = nil } }
+    try directory.delete(id.description)
   }
 
   package func flush() throws {
@@ -258,7 +264,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     var problems = file.problems()
     for (directory, what) in [(staged, "staged"), (retained, "retained")] {
       for id in try directory.fileNames().compactMap({ SlotID($0) }) {
-        do { _ = try waiting(id, in: directory) } catch let error as StorageError {
+        do { _ = try waiting(id, in: directory, believesOwn: false) } catch let error as StorageError {
           problems.append("The value \(what)/\(id) is damaged: \(error.message)")
         }
       }

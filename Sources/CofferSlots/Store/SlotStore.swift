@@ -207,7 +207,7 @@ final class SlotStore: SlotCore {
     let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
     let hook = CommitHook(
-      on: queue,
+      on: queue, isQuick: !handle.slots.listsSlowly,
       prepare: {
         let records = try handle.stage(operations)
         staged.withLock { $0 = records }

@@ -50,6 +50,48 @@ import Testing
     try await again.close()
   }
 
+  @Test func aFirstCommitTouchesNeitherAnotherFileNorTheLogBesideIt() async throws {
+    let directory = try TemporaryDirectory()
+    let (path, other) = (directory.path("store.db"), directory.path("other.db"))
+    let engine = try await SQLiteEngine.open(at: other)
+    try await commit(engine, "first", .full)
+    try await engine.close()
+    let helper = try HelperProcess(["hammer", path, "full", "w", "50", "10"])
+    #expect(try helper.line() == "ready")
+    let log = path + "-wal"
+    let store = try await SQLiteEngine.open(at: path)
+    helper.tell("go")
+    _ = try helper.lines()
+    helper.wait()
+    #expect(try await store.entry("w/1000001") != nil)
+    func contents(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+    let before = (try contents(other), try contents(log))
+    #expect(!before.1.isEmpty && rename(other, path) == 0)
+    let error = await #expect(throws: StorageError.self) { try await commit(store, "second", .full) }
+    #expect(error?.code == .closed)
+    #expect(try contents(path) == before.0 && contents(log) == before.1)
+    try await store.close()
+    #expect(try contents(path) == before.0)
+  }
+
+  @Test func aFirstCommitNeedsTheLogThatWasOpened() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("store.db")
+    let engine = try await SQLiteEngine.open(at: path)
+    try await commit(engine, "first", .full)
+    try await engine.close()
+    let again = try await SQLiteEngine.open(at: path)
+    let log = path + "-wal"
+    #expect(rename(log, log + ".away") == 0)
+    for _ in 0..<2 {
+      let error = await #expect(throws: StorageError.self) { try await commit(again, "second", .full) }
+      #expect(error?.code == .unavailable, "\(String(describing: error))")
+    }
+    #expect(rename(log + ".away", log) == 0)
+    try await commit(again, "second", .full)
+    try await again.close()
+  }
+
   @Test func aFirstCommitAfterAnOlderCopyWasPutBackAssignsNoRevisionTwice() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

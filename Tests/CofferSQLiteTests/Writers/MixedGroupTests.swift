@@ -30,8 +30,9 @@ struct MixedGroupTests {
       return false
     } give: {
     }
+    let history = try History(connection)
     let committer = try GroupCommitter(
-      connection, History(connection), configuration: SQLiteConfiguration(), failure: flag)
+      connection, epoch: history.epoch, from: history.revision, configuration: SQLiteConfiguration(), failure: flag)
     // The large value does not fit, so the transaction of all three fails.
     try connection.execute("PRAGMA max_page_count = 40")
     func batch(_ key: StoreKey, _ size: Int) -> PreparedBatch {

@@ -23,8 +23,8 @@ package enum SealedValue {
 extension SystemRecordName {
   /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
   package static let keyRing = SystemRecordName("encryption" as StoreKey)
-  /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both are there, a commit with
-  /// a plain value is refused, also one through a handle that was opened before.
+  /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both
+  /// are there, a commit with a plain value is refused, also one through a handle that was opened before.
   package static let onlyEnvelopes = SystemRecordName("encryption.only" as StoreKey)
 }
 

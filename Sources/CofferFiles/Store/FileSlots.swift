@@ -23,8 +23,8 @@ final class FileSlots: Slots {
   private let values, control, staged, retained, quarantine, names: Directory
   private let maximumValueSize: Int
   private let isReadOnly: Bool
-  /// The stamps of files that were moved to their names here, until the watcher reports them.
-  private let published = Locked<[String: FileStamp]>([:])
+  /// The stamps of files that were moved to their names here, by these names, until the watcher reports them.
+  private let published = Locked<[Data: FileStamp]>([:])
   private let lookedAt = Locked((stamp: FileStamp?.none, time: UInt64(0)))
 
   private static let publishedLimit = 4_096
@@ -138,7 +138,7 @@ final class FileSlots: Slots {
       let stamp = try from.directory.stamp(from.name)
       published.withLock { published in
         if published.count == Self.publishedLimit { published.removeAll() }
-        published[to.name] = stamp
+        published[Data(to.name.utf8)] = stamp
       }
     }
     try from.directory.rename(from.name, to: to.name, in: to.directory)
@@ -212,7 +212,7 @@ final class FileSlots: Slots {
     switch event {
     case .changed(let name, let inPlace):
       // An edit in place has an event of its own, even if it leaves the stamp as it was.
-      let stamp = published.withLock { $0.removeValue(forKey: name) }
+      let stamp = published.withLock { $0.removeValue(forKey: Data(name.utf8)) }
       if !inPlace, let stamp, (try? values.stamp(name)) == stamp { return }
       if let key = FileName.key(of: name) {
         heard(.changed(key))

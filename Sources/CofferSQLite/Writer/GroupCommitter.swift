@@ -9,7 +9,7 @@ package import Foundation
 package final class GroupCommitter {
   let connection: Connection
   let clock: StoreClock
-  private let rows: RowWriter
+  let rows: RowWriter
   private var compiled: CommitStatements?
   package private(set) lazy var statements = StatementCache(connection)
 
@@ -28,7 +28,7 @@ package final class GroupCommitter {
   private var isRecounting = false
   private var seenDataVersion: UInt32?
   /// Whether all values of the store are encrypted, so that it takes no plain ones; `nil` until a commit looks.
-  private var takesOnlyEnvelopes: Bool?
+  var takesOnlyEnvelopes: Bool?
   private var isSynchronous = true
   /// Whether there may be relaxed commits not covered by a sync yet: at first also those of a process that was killed.
   private var hasUnsyncedCommits = true
@@ -307,20 +307,6 @@ package final class GroupCommitter {
     if batch.traits.contains(.records) { takesOnlyEnvelopes = nil }
     try append(batch, at: next)
     return .success(next)
-  }
-
-  private func refusesPlainValues() throws -> Bool {
-    if let takesOnlyEnvelopes { return takesOnlyEnvelopes }
-    let refuses =
-      try rows.recordRevision(of: .onlyEnvelopes) != nil && rows.recordRevision(of: .keyRing) != nil
-    takesOnlyEnvelopes = refuses
-    return refuses
-  }
-
-  /// Refuses a plain value of a transaction in a store whose values are all encrypted.
-  func requirePermitted(_ key: StoreKey) throws {
-    guard try refusesPlainValues() else { return }
-    throw StorageError.takesOnlyEnvelopes(key, location: connection.file.description)
   }
 
   /// Returns the key, or the name of the record, of the first condition that does not hold.

@@ -192,10 +192,10 @@ struct MemoryContent: Sendable {
       throw StorageError.preconditionFailed(name.key, location: location)
     }
     guard records[.keyRing] == nil else {
-      guard batch.traits.contains(.plain), records[.onlyEnvelopes] != nil,
-        !batch.selection.records.contains(.keyRing)
+      guard records[.onlyEnvelopes] != nil, !batch.selection.records.contains(.keyRing),
+        let key = batch.operations.firstPlainKey
       else { return }
-      throw StorageError.takesOnlyEnvelopes(batch.operations.firstPlainKey, location: location)
+      throw StorageError.takesOnlyEnvelopes(key, location: location)
     }
     for case .put(let key, let data, let attributes) in batch.operations
     where values[key]?.attributes.isSealed == true && SealedValue.isRefused(data, attributes) {

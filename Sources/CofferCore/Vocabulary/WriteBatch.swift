@@ -38,8 +38,6 @@ public struct WriteBatch: Sendable {
     package static let attributes = Traits(rawValue: 4)
     /// Values that expire.
     package static let expiries = Traits(rawValue: 8)
-    /// Values that are no envelopes.
-    package static let plain = Traits(rawValue: 16)
   }
 
   /// The operations, applied in order after every `require` has been checked.
@@ -79,7 +77,6 @@ public struct WriteBatch: Sendable {
       size += value.count
       largestValue = max(largestValue, value.count)
       if !attributes.isEmpty { traits.formUnion(attributes.expires == nil ? .attributes : [.attributes, .expiries]) }
-      if SealedValue.isRefused(value, attributes) { traits.insert(.plain) }
     case .delete, .clear: break
     case .require: traits.insert(.conditions)
     case .putRecord, .deleteRecord: traits.insert(.records)

@@ -291,8 +291,9 @@ package final class GroupCommitter {
       return .failure(StorageError.preconditionFailed(failed, location: connection.file.description))
     }
     // A batch that changes the ring itself replaces what the store has: the restoration of a backup.
-    if batch.traits.contains(.plain), try refusesPlainValues(), !batch.selection.records.contains(.keyRing) {
+    if batch.selection.hasValues, try refusesPlainValues(), !batch.selection.records.contains(.keyRing),
       let key = batch.operations.firstPlainKey
+    {
       return .failure(StorageError.takesOnlyEnvelopes(key, location: connection.file.description))
     }
     guard batch.isChange else { return .success(revision) }

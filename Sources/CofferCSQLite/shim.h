@@ -76,9 +76,9 @@ static inline unsigned int coffer_sqlite_data_version(sqlite3 *db) {
   return version;
 }
 
-// Disables the checkpoint on close: a connection without locks cannot detect whether it is the last one.
-static inline int coffer_sqlite_leave_log(sqlite3 *db) {
-  return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
+// Whether the log is left as it is on close, even by the last connection.
+static inline int coffer_sqlite_leave_log(sqlite3 *db, int leaves) {
+  return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leaves, (int *)0);
 }
 
 // Whether the path of an open database now refers to another file, or to none.

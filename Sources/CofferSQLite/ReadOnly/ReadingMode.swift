@@ -36,7 +36,8 @@ enum ReadingMode: Hashable {
   /// Configures a connection before its first read.
   func prepare(_ connection: Connection) throws {
     guard self == .withLog else { return }
-    _ = coffer_sqlite_leave_log(connection.handle)
+    // A connection without locks cannot detect whether it is the last one.
+    _ = coffer_sqlite_leave_log(connection.handle, 1)
     // Only an exclusive connection keeps the index in memory.
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
   }

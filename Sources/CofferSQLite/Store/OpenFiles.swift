@@ -22,14 +22,14 @@ extension StoreFile {
   /// - Throws: `closed` if another database is at the path now, or none; `unavailable` if the log is another one.
   func connect<R>(_ opened: OpenFiles, _ body: (Connection) throws -> R) throws -> R {
     try requireFiles(opened)
-    let result = Result {
-      let connection = try Connection(self)
-      let result = try body(connection)
-      guard coffer_sqlite_has_moved(connection.handle) == 0 else { throw StorageError.replaced(self) }
-      return result
-    }
+    let connection = try Connection(self)
+    // In a database that was moved here just now, closing must not copy the log.
+    _ = coffer_sqlite_leave_log(connection.handle, 1)
+    let result = Result { try body(connection) }
     // Looked at last as well: the database and its log are opened one after the other.
     try requireFiles(opened)
+    guard coffer_sqlite_has_moved(connection.handle) == 0 else { throw StorageError.replaced(self) }
+    _ = coffer_sqlite_leave_log(connection.handle, 0)
     return try result.get()
   }
 

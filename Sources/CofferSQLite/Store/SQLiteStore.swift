@@ -104,8 +104,7 @@ final class SQLiteStore: Sendable {
 
   deinit {
     if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
-    readers.close(.closed(file.description))
-    writer.abandon()
+    writer.abandon { [readers, file] in readers.close(.closed(file.description)) }
   }
 
   var latestRevision: StoreRevision { wake.revision }

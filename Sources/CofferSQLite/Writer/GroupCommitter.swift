@@ -161,7 +161,8 @@ package final class GroupCommitter {
     let code = coffer_sqlite_log_sync(connection.handle)
     guard code == SQLITE_OK else { throw lostSync(code) }
     hasUnsyncedCommits = false
-    if revision > .zero { durableRevision = revision }
+    // Not what others have announced: that may be lost.
+    if revision > .zero, seenDataVersion != nil { durableRevision = revision }
   }
 
   // MARK: One transaction
@@ -291,8 +292,8 @@ package final class GroupCommitter {
       return .failure(StorageError.preconditionFailed(failed, location: connection.file.description))
     }
     // A batch that changes the ring itself replaces what the store has: the restoration of a backup.
-    if batch.selection.hasValues, try refusesPlainValues(), !batch.selection.records.contains(.keyRing),
-      let key = batch.operations.firstPlainKey
+    if takesOnlyEnvelopes != false, let key = batch.operations.firstPlainKey, try refusesPlainValues(),
+      !batch.selection.records.contains(.keyRing)
     {
       return .failure(StorageError.takesOnlyEnvelopes(key, location: connection.file.description))
     }

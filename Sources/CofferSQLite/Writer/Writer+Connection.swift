@@ -14,7 +14,8 @@ extension Writer {
   func makeCommitter(_ file: StoreFile, until deadline: UInt64? = nil) throws -> GroupCommitter {
     let newest = max(history.revision, listener.newest())
     return try file.connect(files) { connection in
-      try connection.waiting(LockWait(until: deadline ?? .max)) {
+      let limit = deadline ?? self.deadline(milliseconds: file.busyTimeout)
+      return try connection.waiting(LockWait(until: limit)) {
         try GroupCommitter(
           connection, epoch: history.epoch, from: newest, configuration: configuration, failure: listener.failure)
       }

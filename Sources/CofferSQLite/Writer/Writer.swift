@@ -113,13 +113,14 @@ final class Writer: Sendable {
   }
 
   /// Starts closing without waiting, for a store that is released without being closed.
-  func abandon() {
+  /// - Parameter end: called once nothing is under way.
+  func abandon(_ end: @escaping @Sendable () -> Void) {
     let hasThread = queue.withLock { queue in
       queue.refusal = queue.refusal ?? StorageError.closed(file.description)
       return queue.hasThread
     }
     // Without a thread nothing retains this object, and its deinitialization closes the connection.
-    if hasThread { stop {} }
+    if hasThread { stop(end) } else { end() }
   }
 
   // MARK: Arriving
@@ -252,8 +253,9 @@ final class Writer: Sendable {
         committer.withLock { present in
           let committer: GroupCommitter
           do { committer = try opened(&present, until: group.first?.deadline) } catch {
-            for request in group { request.refuse(error) }
+            // Ended before its callers are resumed, who may open it again.
             if let error = error as? StorageError, error.code == .closed { refuse(error) }
+            for request in group { request.refuse(error) }
             return
           }
           // The first request has waited longest, so its deadline applies.

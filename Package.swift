@@ -74,8 +74,10 @@ let syntaxLinking =
     [LinkerSetting.unsafeFlags(["-L", $0, "-Xlinker", "-rpath", "-Xlinker", $0], .when(traits: ["Macros"]))]
   } ?? []
 
-func benchmark(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .target(name: name, dependencies: dependencies, path: "Benchmarks/Sources/\(name)", swiftSettings: settings)
+func benchmark(_ name: String, _ dependencies: [Target.Dependency], _ libraries: [String] = []) -> Target {
+  .target(
+    name: name, dependencies: dependencies, path: "Benchmarks/Sources/\(name)", swiftSettings: settings,
+    linkerSettings: libraries.map { .linkedLibrary($0) })
 }
 
 // The benchmarks are a package of their own, which sees no symbols of access level package: ./run bench requests them.
@@ -84,7 +86,7 @@ let benchmarked: [Target] =
   ? []
   : [
     benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferCrypto"]),
-    benchmark("CofferPostgreSQLBench", ["CofferCPostgreSQL", "CofferTestSupport"]),
+    benchmark("CofferPostgreSQLBench", ["CofferCPostgreSQL", "CofferTestSupport"], ["pq"]),
   ]
 
 // The tests of the macro exist only if COFFER_TESTS names them: a test that links a macro makes SwiftPM build all tests

@@ -99,7 +99,7 @@ linked_packages() {
 }
 
 linked=$(linked_packages)
-# Loaded at run time, so that no program needs to list it: libcurl for Watchify, GIO for notifications and keyrings.
+# Loaded at run time, so that no program lists them: libcurl for Watchify, GIO for notifications and keyrings, libpq.
 depends=$linked
 [[ $depends == *libcurl* ]] || depends="${linked:+$linked, }libcurl4 | libcurl4t64 | libcurl3-gnutls"
 architecture=$(dpkg --print-architecture)
@@ -113,7 +113,7 @@ Maintainer: $maintainer
 Installed-Size: $size
 Depends: $depends
 Recommends: ca-certificates, libglib2.0-0 | libglib2.0-0t64, tzdata
-Suggests: gnome-keyring, bash-completion
+Suggests: gnome-keyring, libpq5, bash-completion
 Section: utils
 Priority: optional
 Description: key-value stores and a monitor of shops for the command line

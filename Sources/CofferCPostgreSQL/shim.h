@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <postgresql/libpq-fe.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -17,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "libpq.h"
 
 // Macros of libpq, addresses, epoll(7) and threads, none of which Swift can use directly.
 
@@ -84,45 +84,53 @@ extern int SSL_is_init_finished(const struct ssl_st *session);
 extern int SSL_pending(const struct ssl_st *session);
 extern int SSL_peek(struct ssl_st *session, void *buffer, int size);
 extern int SSL_want(const struct ssl_st *session);
+coffer_pq_forward(void *, PQsslStruct, pq_sslStruct, (PGconn *connection, const char *name), (connection, name))
+coffer_pq_forward(int, SSL_up_ref, pq_ssl_retain, (struct ssl_st *session), (session))
+coffer_pq_forward(void, SSL_free, pq_ssl_release, (struct ssl_st *session), (session))
+coffer_pq_forward(long, SSL_get_verify_result, pq_ssl_verify_result, (const struct ssl_st *session), (session))
+coffer_pq_forward(int, SSL_is_init_finished, pq_ssl_is_established, (const struct ssl_st *session), (session))
+coffer_pq_forward(int, SSL_pending, pq_ssl_pending, (const struct ssl_st *session), (session))
+coffer_pq_forward(int, SSL_peek, pq_ssl_peek, (struct ssl_st *session, void *buffer, int size), (session, buffer, size))
+coffer_pq_forward(int, SSL_want, pq_ssl_want, (const struct ssl_st *session), (session))
 
 // Returns the session of a handshake, to be released with coffer_pq_release_session; NULL if there is none.
 static inline void *coffer_pq_retain_session(PGconn *connection) {
-  struct ssl_st *session = (struct ssl_st *)PQsslStruct(connection, "OpenSSL");
-  if (session && SSL_up_ref(session) != 1) return NULL;
+  struct ssl_st *session = (struct ssl_st *)pq_sslStruct(connection, "OpenSSL");
+  if (session && pq_ssl_retain(session) != 1) return NULL;
   return session;
 }
 
-static inline void coffer_pq_release_session(void *session) { SSL_free((struct ssl_st *)session); }
+static inline void coffer_pq_release_session(void *session) { pq_ssl_release((struct ssl_st *)session); }
 
 // Returns the number of OpenSSL for what is wrong with the certificate of the peer; 0 if nothing is.
 static inline long coffer_pq_verify_result(const void *session) {
-  return SSL_get_verify_result((const struct ssl_st *)session);
+  return pq_ssl_verify_result((const struct ssl_st *)session);
 }
 
 static inline int coffer_pq_is_established(const void *session) {
-  return SSL_is_init_finished((const struct ssl_st *)session);
+  return pq_ssl_is_established((const struct ssl_st *)session);
 }
 
 // Returns whether OpenSSL holds decrypted bytes that libpq has not taken: the socket does not become readable for them.
 static inline int coffer_pq_has_decrypted(PGconn *connection) {
-  struct ssl_st *session = (struct ssl_st *)PQsslStruct(connection, "OpenSSL");
-  return session && SSL_pending(session) > 0;
+  struct ssl_st *session = (struct ssl_st *)pq_sslStruct(connection, "OpenSSL");
+  return session && pq_ssl_pending(session) > 0;
 }
 
 // Copies what has arrived without taking it. Returns its size; 0 at the end of the connection or after an error of TLS,
 // and -1 if nothing has arrived.
 static inline int coffer_pq_peek(PGconn *connection, void *buffer, int size) {
-  struct ssl_st *session = (struct ssl_st *)PQsslStruct(connection, "OpenSSL");
+  struct ssl_st *session = (struct ssl_st *)pq_sslStruct(connection, "OpenSSL");
   if (session) {
-    int count = SSL_peek(session, buffer, size);
+    int count = pq_ssl_peek(session, buffer, size);
     if (count > 0) return count;
     char byte;
-    ssize_t raw = recv(PQsocket(connection), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t raw = recv(pq_socket(connection), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     // The rest of a record may arrive between the two calls: OpenSSL then still wants to read (SSL_READING).
-    if (raw > 0 && SSL_want(session) == 2) return -1;
+    if (raw > 0 && pq_ssl_want(session) == 2) return -1;
     return raw < 0 && (errno == EAGAIN || errno == EINTR) ? -1 : 0;
   }
-  ssize_t count = recv(PQsocket(connection), buffer, size, MSG_PEEK | MSG_DONTWAIT);
+  ssize_t count = recv(pq_socket(connection), buffer, size, MSG_PEEK | MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EINTR ? -1 : 0;
   return (int)count;
 }

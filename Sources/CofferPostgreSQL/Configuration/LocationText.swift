@@ -21,7 +21,7 @@ struct LocationOptions {
 
   /// Reads and frees an array of libpq.
   fileprivate init(taking first: UnsafeMutablePointer<PQconninfoOption>) {
-    defer { PQconninfoFree(first) }
+    defer { pq_conninfoFree(first) }
     var option = first
     while let keyword = option.pointee.keyword {
       if let value = option.pointee.val, value.pointee != 0 {
@@ -47,8 +47,13 @@ enum LocationText {
     guard !text.utf8.contains(0), text.utf8.count <= 64 << 10 else {
       throw StorageError.invalidLocation("The location is too long, or contains a NUL.", "Write \(form).")
     }
+    guard coffer_pq_is_loaded() != 0 else {
+      throw StorageError(
+        .unsupported, "PostgreSQL's client library, libpq.so.5, is not installed.",
+        advice: "Install it: the package is libpq5 on Debian, postgresql-libs or libpq elsewhere.", location: "")
+    }
     let (rest, taken) = try splitting(text)
-    guard let first = PQconninfoParse(rest, nil) else {
+    guard let first = pq_conninfoParse(rest, nil) else {
       // The message of libpq repeats the text, which may contain a password.
       throw StorageError.invalidLocation(
         "The location is not one that libpq understands.", "Write \(form); encode special characters with %.")
@@ -82,13 +87,13 @@ enum LocationText {
 
   /// The defaults of libpq from the environment (`PGHOST`, `PGUSER` and so on).
   static func defaults() -> LocationOptions {
-    PQconndefaults().map { LocationOptions(taking: $0) } ?? LocationOptions()
+    pq_conndefaults().map { LocationOptions(taking: $0) } ?? LocationOptions()
   }
 
   /// The keywords whose values libpq itself hides.
   static let secretKeywords: Set<Keyword> = {
-    guard let first = PQconninfoParse("", nil) else { return [Keyword("password"), Keyword("sslpassword")] }
-    defer { PQconninfoFree(first) }
+    guard let first = pq_conninfoParse("", nil) else { return [Keyword("password"), Keyword("sslpassword")] }
+    defer { pq_conninfoFree(first) }
     var (found, option) = (Set<Keyword>(), first)
     while let keyword = option.pointee.keyword {
       if let mark = option.pointee.dispchar, mark.pointee == UInt8(ascii: "*") {

@@ -28,14 +28,14 @@ struct AuthenticationGate {
   /// much as this looks at, and no server sends so much before it is answered.
   mutating func look(at handle: OpaquePointer) -> Verdict {
     guard !isOver else { return .allowed }
-    let socket = PQsocket(handle)
-    let isEncrypted = PQsslInUse(handle) != 0
+    let socket = pq_socket(handle)
+    let isEncrypted = pq_sslInUse(handle) != 0
     if !isEncrypted, coffer_pq_keep_out(socket) != 0 { return .refused }
     var bytes = [UInt8](repeating: 0, count: 8 << 10)
     let count = Int(coffer_pq_peek(handle, &bytes, Int32(bytes.count)))
     // The end of the connection, or an error of TLS, is libpq's.
     guard count != 0 else { return .allowed }
-    let isOffer = PQstatus(handle) == CONNECTION_SSL_STARTUP
+    let isOffer = pq_status(handle) == CONNECTION_SSL_STARTUP
     var verdict = Verdict.incomplete
     if count == bytes.count {
       verdict = .refused

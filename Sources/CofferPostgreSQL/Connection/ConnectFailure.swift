@@ -52,8 +52,8 @@ enum ConnectFailure: Error, Hashable, Sendable {
   ///   - handshake: the TLS session, if one was begun.
   ///   - bindsChannel: whether channel binding is demanded.
   init(of handle: OpaquePointer, stage: ConnStatusType, handshake: Handshake?, bindsChannel: Bool) {
-    let text = PQerrorMessage(handle).map { String(cString: $0) } ?? ""
-    if PQconnectionNeedsPassword(handle) != 0 {
+    let text = pq_errorMessage(handle).map { String(cString: $0) } ?? ""
+    if pq_connectionNeedsPassword(handle) != 0 {
       self = .noPassword
     } else if let code = Self.sqlState(in: text) {
       self = .refused(code)
@@ -64,7 +64,7 @@ enum ConnectFailure: Error, Hashable, Sendable {
     } else if stage == CONNECTION_SSL_STARTUP {
       if let handshake {
         self = Self.tlsFailure(handshake)
-      } else if PQsocket(handle) < 0 {
+      } else if pq_socket(handle) < 0 {
         // libpq drops the socket if the server closes it instead of answering whether it offers TLS.
         self = .unreachable(ECONNRESET)
       } else {

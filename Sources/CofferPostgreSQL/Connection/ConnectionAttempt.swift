@@ -22,20 +22,20 @@ final class ConnectionAttempt: LoopSource {
   static func start(
     _ parameters: ConnectionParameters, within: Duration, on thread: LoopThread, completion: @escaping Completion
   ) {
-    guard let handle = parameters.withPointers({ PQconnectStartParams($0, $1, 0) }) else {
+    guard let handle = parameters.withPointers({ pq_connectStartParams($0, $1, 0) }) else {
       return completion(.failure(.exhausted))
     }
-    guard PQstatus(handle) != CONNECTION_BAD else {
-      defer { PQfinish(handle) }
+    guard pq_status(handle) != CONNECTION_BAD else {
+      defer { pq_finish(handle) }
       return completion(
         .failure(ConnectFailure(of: handle, stage: CONNECTION_NEEDED, handshake: nil, bindsChannel: false)))
     }
     // The text of an error then consists of its severity and its code.
-    PQsetErrorVerbosity(handle, PQERRORS_SQLSTATE)
-    PQsetNoticeProcessor(handle, { _, _ in }, nil)
+    pq_setErrorVerbosity(handle, PQERRORS_SQLSTATE)
+    pq_setNoticeProcessor(handle, { _, _ in }, nil)
     let attempt = ConnectionAttempt(handle, deadline: .now + within, on: thread, completion)
     // Without a password there is nothing to lose, unless the location demands a proof.
-    let hasPassword = PQpass(handle).map { $0.pointee != 0 } ?? false
+    let hasPassword = pq_pass(handle).map { $0.pointee != 0 } ?? false
     if let methods = parameters.authentication, hasPassword || parameters.demandsAuthentication {
       attempt.gate = AuthenticationGate(allowing: methods)
     }
@@ -52,7 +52,7 @@ final class ConnectionAttempt: LoopSource {
   }
 
   private func wait(writable: Bool) {
-    if !thread.watch(PQsocket(handle), for: id, writable: writable, readable: !writable, isNew: true) {
+    if !thread.watch(pq_socket(handle), for: id, writable: writable, readable: !writable, isNew: true) {
       finish(.exhausted)
     }
   }
@@ -60,11 +60,11 @@ final class ConnectionAttempt: LoopSource {
   func proceed(_ ready: Int32) {
     guard !isOver else { return }
     // libpq may replace the socket by another one, of the same number or not.
-    thread.ignore(PQsocket(handle))
-    stage = PQstatus(handle)
+    thread.ignore(pq_socket(handle))
+    stage = pq_status(handle)
     if stage == CONNECTION_MADE { gate?.beginAnew() }
-    let isOffer = stage == CONNECTION_SSL_STARTUP && PQsslInUse(handle) == 0
-    let (socket, isWatched) = (PQsocket(handle), gate != nil && (isOffer || stage == CONNECTION_AWAITING_RESPONSE))
+    let isOffer = stage == CONNECTION_SSL_STARTUP && pq_sslInUse(handle) == 0
+    let (socket, isWatched) = (pq_socket(handle), gate != nil && (isOffer || stage == CONNECTION_AWAITING_RESPONSE))
     if isWatched {
       switch gate?.look(at: handle) {
       case .refused: return finish(.authentication)
@@ -72,16 +72,16 @@ final class ConnectionAttempt: LoopSource {
       case .allowed, nil: break
       }
     }
-    let next = PQconnectPoll(handle)
+    let next = pq_connectPoll(handle)
     if isWatched { coffer_pq_let_in(socket) }
     switch next {
     case PGRES_POLLING_READING, PGRES_POLLING_WRITING:
-      if PQstatus(handle) == CONNECTION_SSL_STARTUP, handshake == nil { handshake = Handshake(handle) }
+      if pq_status(handle) == CONNECTION_SSL_STARTUP, handshake == nil { handshake = Handshake(handle) }
       wait(writable: next == PGRES_POLLING_WRITING)
     case PGRES_POLLING_OK:
       isOver = true
       handshake = nil
-      thread.remove(id, socket: PQsocket(handle))
+      thread.remove(id, socket: pq_socket(handle))
       guard let channel = ConnectionChannel(handle, on: thread) else { return completion(.failure(.exhausted)) }
       completion(.success(channel))
     default: finish(ConnectFailure(of: handle, stage: stage, handshake: handshake, bindsChannel: bindsChannel))
@@ -94,9 +94,9 @@ final class ConnectionAttempt: LoopSource {
     guard !isOver else { return }
     isOver = true
     handshake = nil
-    thread.remove(id, socket: PQsocket(handle))
-    coffer_pq_cut(PQsocket(handle))
-    PQfinish(handle)
+    thread.remove(id, socket: pq_socket(handle))
+    coffer_pq_cut(pq_socket(handle))
+    pq_finish(handle)
     completion(.failure(failure))
   }
 }

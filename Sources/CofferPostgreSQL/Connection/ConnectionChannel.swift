@@ -45,15 +45,15 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   /// Takes over a connection that is established, and puts it into pipeline mode. Called on the thread of the loop.
   init?(_ handle: OpaquePointer, on thread: LoopThread) {
     (self.handle, self.loop, self.thread) = (handle, thread.loop, thread)
-    serverVersion = Int(PQserverVersion(handle))
-    announcedProcess = PQbackendPID(handle)
-    guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
+    serverVersion = Int(pq_serverVersion(handle))
+    announcedProcess = pq_processID(handle)
+    guard pq_setnonblocking(handle, 1) == 0, pq_enterPipelineMode(handle) == 1 else {
       close()
       return nil
     }
-    PQsetNoticeReceiver(handle, takeNotice, Unmanaged.passUnretained(self).toOpaque())
+    pq_setNoticeReceiver(handle, takeNotice, Unmanaged.passUnretained(self).toOpaque())
     id = thread.add(self)
-    guard thread.watch(PQsocket(handle), for: id, writable: false, isNew: true) else {
+    guard thread.watch(pq_socket(handle), for: id, writable: false, isNew: true) else {
       lose(.closedByPeer, Self.notWatched)
       return nil
     }
@@ -112,7 +112,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
       let awaits = mayAwait()
       if awaits { isAwaited = true }
       if let obstacle = transmit(exchange) { giveUp(.closedByPeer, obstacle) }
-      return (true, awaits ? PQsocket(handle) : nil)
+      return (true, awaits ? pq_socket(handle) : nil)
     }
     if let socket = sent?.awaited { receive(soonFrom: socket) }
     return sent?.isSent ?? false
@@ -152,7 +152,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     guard wanted != watched else { return true }
     watched = wanted
     return thread.watch(
-      PQsocket(handle), for: id, writable: wanted.writable, readable: wanted.readable, isNew: false)
+      pq_socket(handle), for: id, writable: wanted.writable, readable: wanted.readable, isNew: false)
   }
 
   private func sendWaiting() {
@@ -171,7 +171,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     if exchange.size > Self.largeExchange { status.noteLargeBuffers() }
     let isSent = prepareStatements(of: exchange) && exchange.calls.allSatisfy { transmit($0, of: exchange) }
     expectations.append(.end(exchange))
-    guard isSent, PQpipelineSync(handle) == 1 else { return Self.closed }
+    guard isSent, pq_pipelineSync(handle) == 1 else { return Self.closed }
     return flush()
   }
 
@@ -184,8 +184,8 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
       statements[call.statement] = prepared
       expectations += [.preparation(prepared), .preparationEnd]
       let types = call.statement.types.map { Oid($0.rawValue) }
-      guard PQsendPrepare(handle, prepared.name, call.statement.text, Int32(types.count), types) == 1,
-        PQpipelineSync(handle) == 1
+      guard pq_sendPrepare(handle, prepared.name, call.statement.text, Int32(types.count), types) == 1,
+        pq_pipelineSync(handle) == 1
       else { return false }
     }
     return true
@@ -196,15 +196,15 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     expectations.append(.outcome(exchange, prepared))
     let count = Int32(call.values.count)
     return call.withParameters { values, sizes, formats in
-      if let prepared { return PQsendQueryPrepared(handle, prepared.name, count, values, sizes, formats, 1) == 1 }
+      if let prepared { return pq_sendQueryPrepared(handle, prepared.name, count, values, sizes, formats, 1) == 1 }
       let types = call.statement.types.map { Oid($0.rawValue) }
-      return PQsendQueryParams(handle, call.statement.text, count, types, values, sizes, formats, 1) == 1
+      return pq_sendQueryParams(handle, call.statement.text, count, types, values, sizes, formats, 1) == 1
     }
   }
 
   /// Returns the reason why the connection cannot be used any more; `nil` for none.
   private func flush() -> String? {
-    let unsent = PQflush(handle)
+    let unsent = pq_flush(handle)
     guard unsent >= 0 else { return Self.closed }
     mustFlush = unsent > 0
     return watch() ? nil : Self.notWatched
@@ -224,20 +224,20 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private func receive() {
     var isConnected = true
     repeat {
-      isConnected = PQconsumeInput(handle) == 1
+      isConnected = pq_consumeInput(handle) == 1
       takeResults()
       // libpq 15 leaves the end of a TLS record behind when its own buffer has no room for all of it.
     } while isOpen && isConnected && coffer_pq_has_decrypted(handle) != 0
     takeNotifications()
-    if isOpen, !isConnected || PQstatus(handle) == CONNECTION_BAD { giveUp(.closedByPeer, Self.closed) }
+    if isOpen, !isConnected || pq_status(handle) == CONNECTION_BAD { giveUp(.closedByPeer, Self.closed) }
   }
 
   private func takeResults() {
     var silence = 0
-    while isOpen, answered < expectations.count, PQisBusy(handle) == 0 {
-      guard let result = PQgetResult(handle) else {
+    while isOpen, answered < expectations.count, pq_isBusy(handle) == 0 {
+      guard let result = pq_getResult(handle) else {
         // A statement has no further result.
-        if PQstatus(handle) == CONNECTION_BAD { break }
+        if pq_status(handle) == CONNECTION_BAD { break }
         silence += 1
         if silence > 3 { return giveUp(.protocolViolation, Self.unexpected) }
         advance()
@@ -264,17 +264,17 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   }
 
   private func take(_ result: OpaquePointer) {
-    let resultStatus = PQresultStatus(result)
+    let resultStatus = pq_resultStatus(result)
     let failure = ServerFailure(result)
     if let failure, ServerFailure.endsSession(result) {
-      PQclear(result)
+      pq_clear(result)
       farewell = failure.sqlState
       return giveUp(.closedByPeer, "The server has ended the session (SQLSTATE \(failure.sqlState)).")
     }
     switch (expectations[answered], resultStatus) {
     case (.outcome(let exchange, _), PGRES_TUPLES_OK), (.outcome(let exchange, _), PGRES_COMMAND_OK),
       (.outcome(let exchange, _), PGRES_EMPTY_QUERY):
-      if PQresultMemorySize(result) > Self.largeExchange { status.noteLargeBuffers() }
+      if pq_resultMemorySize(result) > Self.largeExchange { status.noteLargeBuffers() }
       exchange.append(.rows(ServerRows(result)))
       return
     case (.outcome(let exchange, _), PGRES_PIPELINE_ABORTED): exchange.append(.skipped)
@@ -291,7 +291,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
     case (.preparationEnd, PGRES_FATAL_ERROR): break
     default: giveUp(.protocolViolation, Self.unexpected)
     }
-    PQclear(result)
+    pq_clear(result)
   }
 
   private func take(_ failure: ServerFailure?, of exchange: PendingExchange, _ prepared: PreparedStatement?) {
@@ -311,22 +311,22 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   }
 
   private func takeNotifications() {
-    while isOpen, let notification = PQnotifies(handle) {
+    while isOpen, let notification = pq_notifies(handle) {
       let payload = notification.pointee.extra.map { String(cString: $0) } ?? ""
       let name = String(cString: notification.pointee.relname)
       reports.append { [status] in status.notify(name, payload) }
-      PQfreemem(notification)
+      pq_freemem(notification)
     }
   }
 
   /// Handles a notice, which libpq passes on while it reads.
   fileprivate func note(_ notice: OpaquePointer) {
-    let sqlState = PQresultErrorField(notice, coffer_pq_sqlstate).map { String(cString: $0) } ?? ""
+    let sqlState = pq_resultErrorField(notice, coffer_pq_sqlstate).map { String(cString: $0) } ?? ""
     if ServerFailure.endsSession(notice) {
       farewell = sqlState
       return
     }
-    guard let severity = PQresultErrorField(notice, coffer_pq_severity), strcmp(severity, "WARNING") == 0,
+    guard let severity = pq_resultErrorField(notice, coffer_pq_severity), strcmp(severity, "WARNING") == 0,
       answered < expectations.count
     else { return }
     switch expectations[answered] {
@@ -357,7 +357,7 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   private func giveUp(_ cause: ConnectionLoss.Cause, _ reason: String) {
     guard isOpen else { return }
     isOpen = false
-    coffer_pq_cut(PQsocket(handle))
+    coffer_pq_cut(pq_socket(handle))
     let loss = ConnectionLoss(cause, reason, mayHaveRun: false, sqlState: farewell)
     status.refuse(loss)
     loop.perform { [self] _ in locked { end(loss) } }
@@ -373,8 +373,8 @@ final class ConnectionChannel: @unchecked Sendable, LoopSource {
   }
 
   private func end(_ loss: ConnectionLoss) {
-    thread.remove(id, socket: PQsocket(handle))
-    PQfinish(handle)
+    thread.remove(id, socket: pq_socket(handle))
+    pq_finish(handle)
     let (sent, unsent) = (expectations[answered...], waiting)
     (expectations, answered, waiting, statements) = ([], 0, [], [:])
     var sentLoss = loss

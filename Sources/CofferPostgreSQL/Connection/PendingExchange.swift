@@ -62,14 +62,14 @@ enum Expectation {
 extension ServerFailure {
   /// Returns the failure that a result reports; `nil` if it reports none.
   init?(_ result: OpaquePointer) {
-    guard PQresultStatus(result) == PGRES_FATAL_ERROR else { return nil }
+    guard pq_resultStatus(result) == PGRES_FATAL_ERROR else { return nil }
     // Without a code, the error is libpq's own.
-    self.init(sqlState: PQresultErrorField(result, coffer_pq_sqlstate).map { String(cString: $0) } ?? "08006")
+    self.init(sqlState: pq_resultErrorField(result, coffer_pq_sqlstate).map { String(cString: $0) } ?? "08006")
   }
 
   /// Whether the server closes the connection after an error or a notice.
   static func endsSession(_ result: OpaquePointer) -> Bool {
-    guard let severity = PQresultErrorField(result, coffer_pq_severity) else { return false }
+    guard let severity = pq_resultErrorField(result, coffer_pq_severity) else { return false }
     return strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0
   }
 

@@ -13,29 +13,29 @@ final class ServerRows: @unchecked Sendable {
   /// Takes over a result.
   init(_ result: OpaquePointer) {
     self.result = result
-    count = Int(PQntuples(result))
-    columns = Int(PQnfields(result))
+    count = Int(pq_ntuples(result))
+    columns = Int(pq_nfields(result))
   }
 
-  deinit { PQclear(result) }
+  deinit { pq_clear(result) }
 
   /// The command tag, such as `COMMIT`, `ROLLBACK` or `INSERT 0 1`.
-  var tag: String { PQcmdStatus(result).map { String(cString: $0) } ?? "" }
+  var tag: String { pq_cmdStatus(result).map { String(cString: $0) } ?? "" }
 
   /// The number of rows that the statement has read or changed.
-  var affected: Int { PQcmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
+  var affected: Int { pq_cmdTuples(result).flatMap { Int(String(cString: $0)) } ?? 0 }
 
   /// Whether a field is NULL, or does not exist.
   func isNull(_ row: Int, _ column: Int) -> Bool {
-    !contains(row, column) || PQgetisnull(result, Int32(row), Int32(column)) != 0
+    !contains(row, column) || pq_getisnull(result, Int32(row), Int32(column)) != 0
   }
 
   /// Calls `body` with the bytes of a field, which are valid only during the call; none for NULL.
   func withBytes<R>(_ row: Int, _ column: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
-    guard contains(row, column), let start = PQgetvalue(result, Int32(row), Int32(column)) else {
+    guard contains(row, column), let start = pq_getvalue(result, Int32(row), Int32(column)) else {
       return try body(UnsafeRawBufferPointer(start: nil, count: 0))
     }
-    return try body(UnsafeRawBufferPointer(start: start, count: Int(PQgetlength(result, Int32(row), Int32(column)))))
+    return try body(UnsafeRawBufferPointer(start: start, count: Int(pq_getlength(result, Int32(row), Int32(column)))))
   }
 
   /// A copy of the bytes of a field.

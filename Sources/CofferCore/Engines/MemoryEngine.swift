@@ -95,7 +95,7 @@ public final class MemoryEngine: ExpiringEngine {
       date: now)
     feed.publish([commit])
     guard let events else { return }
-    let facts = StoreEvent.Commit(commit, batch.operations, .relaxed, since: .now, isSweep: true)
+    let facts = StoreEvent.Commit(commit, batch, .relaxed, since: .now, isSweep: true)
     events.tellLater(description, .committed(facts))
   }
 

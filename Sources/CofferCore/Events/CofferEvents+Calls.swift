@@ -70,7 +70,7 @@ extension CofferEvents {
       location: engine.description,
       .committed(
         StoreEvent.Commit(
-          commit, batch.operations, batch.durability, since: start, hidesSizes: hidesSizes)))
+          commit, batch, batch.durability, since: start, hidesSizes: hidesSizes)))
   }
 
   private static func failure(
@@ -88,16 +88,15 @@ extension CofferEvents {
 extension StoreEvent.Commit {
   /// Creates the facts of a commit that took the time since `start`.
   package init(
-    _ commit: StoreCommit, _ operations: [WriteBatch.Operation], _ durability: StoreDurability,
+    _ commit: StoreCommit, _ batch: WriteBatch, _ durability: StoreDurability,
     since start: ContinuousClock.Instant, isSweep: Bool = false, hidesSizes: Bool = false
   ) {
-    let bytes = operations.reduce(0) { size, operation in
-      if case .put(_, let value, _) = operation { size + value.count } else { size }
-    }
+    let hasConditions = batch.traits.contains(.conditions)
     self.init(
-      revision: commit.revision, transaction: commit.transaction, operations: operations.count { !$0.isPrecondition },
-      bytes: hidesSizes ? nil : bytes, durability: durability, duration: .now - start, groupSize: commit.groupSize,
-      isSweep: isSweep)
+      revision: commit.revision, transaction: commit.transaction,
+      operations: hasConditions ? batch.operations.count { !$0.isPrecondition } : batch.operations.count,
+      bytes: hidesSizes ? nil : batch.size, durability: durability, duration: .now - start,
+      groupSize: commit.groupSize, isSweep: isSweep)
   }
 }
 

@@ -51,7 +51,7 @@ extension PostgreSQLStore {
     let batch = WriteBatch(sweeping: expired)
     let request = CommitRequest(batch, store: id, origin: StoreOrigin(), at: clock.now(), isSweep: true)
     let commit = try await commit(request)
-    let facts = StoreEvent.Commit(commit, batch.operations, .relaxed, since: start, isSweep: true)
+    let facts = StoreEvent.Commit(commit, batch, .relaxed, since: start, isSweep: true)
     database.configuration.events?.tellLater(location, .committed(facts))
   }
 }

@@ -24,7 +24,7 @@ extension SQLiteEngine {
     return try await events.span(.transaction, at: description, transaction: header.transaction) { span, start in
       let (result, batch, commit) = try await transactUntold(header, body)
       if let commit {
-        let told = StoreEvent.Commit(commit, batch.operations, header.durability, since: start)
+        let told = StoreEvent.Commit(commit, batch, header.durability, since: start)
         events.tell(StoreEvent(location: description, .committed(told)), in: span)
       }
       return result

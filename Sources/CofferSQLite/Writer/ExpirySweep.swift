@@ -100,14 +100,14 @@ extension Writer {
       if expired.isFull { noteMore() }
       var commit: StoreCommit?
       if !expired.values.isEmpty {
-        let batch = PreparedBatch(
-          WriteBatch(sweeping: expired.values), origin: StoreOrigin(), at: committer.clock.now(), isSweep: true)
+        let removals = WriteBatch(sweeping: expired.values)
+        let batch = PreparedBatch(removals, origin: StoreOrigin(), at: committer.clock.now(), isSweep: true)
         // Not relaxed: after a power loss, the store would report a lost commit that nobody has made.
         let revision = try committer.commit(batch, durability: .full).get()
         raise(revision)
         commit = batch.commit(at: revision, groupSize: 1)
         if let start, let commit {
-          let facts = StoreEvent.Commit(commit, batch.operations, .full, since: start, isSweep: true)
+          let facts = StoreEvent.Commit(commit, removals, .full, since: start, isSweep: true)
           configuration.events?.tellLater(file.description, .committed(facts))
         }
       }

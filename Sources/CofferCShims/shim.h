@@ -89,8 +89,8 @@ static inline int coffer_file_system(const char *path, uint64_t *kind, uint64_t 
 }
 #endif
 
-// Renames a file without replacing an existing one, or exchanges two files atomically. Where the system does not
-// support it, `errno` is EINVAL or ENOSYS.
+// Renames a file of an open directory, or of AT_FDCWD, without replacing an existing one, or exchanges two files
+// atomically. Where the system does not support it, `errno` is EINVAL or ENOSYS.
 static const unsigned coffer_rename_no_replace = 1;
 static const unsigned coffer_rename_exchange = 2;
 
@@ -99,14 +99,13 @@ static const unsigned coffer_rename_exchange = 2;
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static inline int coffer_rename(const char *from, const char *to, unsigned flags) {
-  const int here = -100; // AT_FDCWD
-  return (int)syscall(SYS_renameat2, here, from, here, to, flags);
+static inline int coffer_rename(int directory, const char *from, const char *to, unsigned flags) {
+  return (int)syscall(SYS_renameat2, directory, from, directory, to, flags);
 }
 #else
 #include <errno.h>
 
-static inline int coffer_rename(const char *from, const char *to, unsigned flags) {
+static inline int coffer_rename(int directory, const char *from, const char *to, unsigned flags) {
   errno = ENOSYS;
   return -1;
 }

@@ -8,7 +8,7 @@ package import Foundation
 package final class Directory: Sendable {
   private let path: String
   private let location: String
-  private let descriptor: Int32
+  let descriptor: Int32
   private let identity: Identity
   /// The `errno` of the first failed sync, or 0.
   private let syncFailure = Locked(Int32(0))
@@ -83,8 +83,9 @@ package final class Directory: Sendable {
   package func read(_ name: String, followsLink: Bool = false, limit: Int) throws -> FileContent? {
     if isMissing { return nil }
     // Non-blocking: the name may belong to a pipe.
-    let file = openat(
-      descriptor, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW))
+    let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | (followsLink ? 0 : O_NOFOLLOW)
+    // A string that is passed to C by itself is copied to an array first.
+    let file = name.withCString { openat(descriptor, $0, flags) }
     guard file >= 0 else {
       guard errno != ENOENT else { return nil }
       throw errno == ELOOP ? notAFile(name) : failure("open", name)
@@ -126,7 +127,7 @@ package final class Directory: Sendable {
   package func stamp(_ name: String) throws -> FileStamp? {
     if isMissing { return nil }
     var status = stat()
-    guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+    guard name.withCString({ fstatat(descriptor, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else {
       guard errno != ENOENT else { return nil }
       throw failure("stat", name)
     }
@@ -148,7 +149,7 @@ package final class Directory: Sendable {
   /// by a mount.
   package func requireInPlace() throws {
     var status = stat()
-    if stat(path, &status) == 0, Identity(status) == identity { return }
+    if path.withCString({ stat($0, &status) }) == 0, Identity(status) == identity { return }
     let isElsewhere = status.st_ino != 0 || errno == ENOENT || errno == ENOTDIR
     guard isElsewhere else { throw failure("stat", ".") }
     throw StorageError(
@@ -322,6 +323,11 @@ package final class Directory: Sendable {
     guard faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else { throw failure("access", ".") }
   }
 
+  /// Throws if a file of the directory cannot be read. Its stamp does not tell.
+  package func checkReadable(_ name: String) throws {
+    guard faccessat(descriptor, name, R_OK, AT_EACCESS) == 0 || errno == ENOENT else { throw failure("access", name) }
+  }
+
   /// Syncs the directory to the device, so that the names in it survive power loss.
   package func sync() throws {
     // After a failed sync, a second one can report success although the data is lost.
@@ -383,7 +389,7 @@ package final class Directory: Sendable {
       location: location)
   }
 
-  private func failure(_ call: String, _ name: String, _ code: Int32 = errno) -> StorageError {
+  func failure(_ call: String, _ name: String, _ code: Int32 = errno) -> StorageError {
     .fileSystem(call, path: path + "/" + name, errno: code, location: location)
   }
 }

@@ -31,3 +31,18 @@ func flush(_ file: Int32) -> Int32 {
   #endif
   return fsync(file) == 0 ? 0 : errno
 }
+
+extension Directory {
+  /// Replaces a file by another one of this directory, as ``rename(_:to:in:)`` does, but by exchanging them first: ext4
+  /// writes a new file to the device at once when it is renamed to the name of another.
+  package func exchange(_ name: String, replacing target: String) throws {
+    guard coffer_rename(descriptor, name, target, coffer_rename_exchange) == 0 else {
+      return try rename(name, to: target, in: self)  // There is no other yet, or the file system does not support it.
+    }
+    guard unlinkat(descriptor, name, 0) == 0 || errno == ENOENT else {
+      let failure = failure("rename", target)
+      _ = coffer_rename(descriptor, name, target, coffer_rename_exchange)  // It was a directory, say, and stays.
+      throw failure
+    }
+  }
+}

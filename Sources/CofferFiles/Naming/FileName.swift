@@ -35,8 +35,10 @@ package struct FileName: Hashable, Sendable {
 
   /// Creates the name of the file that holds the value of a key.
   package init(_ key: StoreKey) {
-    let whole = key.withBytes { bytes in
-      withUnsafeTemporaryAllocation(byteCount: Self.wholeLimit, alignment: 1) { space -> String? in
+    let whole = key.withBytes { bytes -> String? in
+      // Most keys are their own names.
+      if bytes.count <= Self.wholeLimit, isPlain(bytes) { return key.string }
+      return withUnsafeTemporaryAllocation(byteCount: Self.wholeLimit, alignment: 1) { space -> String? in
         let written = encode(bytes, into: space)
         return written.isComplete ? String(decoding: space[..<written.size], as: UTF8.self) : nil
       }
@@ -94,6 +96,19 @@ package struct FileName: Hashable, Sendable {
       return String(decoding: candidate, as: UTF8.self).utf8.elementsEqual(candidate)
     }
   }
+}
+
+/// Whether every byte stands for itself.
+private func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+  bytes.last != UInt8(ascii: ".") && !isBadStart(bytes)
+    && bytes.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"),
+        UInt8(ascii: "-"), UInt8(ascii: "."):
+        true
+      default: false
+      }
+    }
 }
 
 /// Writes as many whole units as fit. With `isCut`, `bytes` is not taken to end with the last byte of the key.

@@ -67,7 +67,7 @@ struct StagedFile {
   func publish(overwriting overwrites: Bool) throws {
     if overwrites {
       guard rename(temporaryPath, path) == 0 else { throw failure("rename", path) }
-    } else if coffer_rename(temporaryPath, path, coffer_rename_no_replace) != 0 {
+    } else if coffer_rename(AT_FDCWD, temporaryPath, path, coffer_rename_no_replace) != 0 {
       guard errno == EINVAL || errno == ENOSYS else {
         throw errno == EEXIST ? Self.exists(path, location) : failure("rename", path)
       }
@@ -80,10 +80,10 @@ struct StagedFile {
 
   /// Exchanges the file with the one at its final path atomically, and keeps that one under the name `kept`.
   func exchange(keepingReplacedAs kept: String) throws {
-    guard coffer_rename(temporaryPath, kept, coffer_rename_no_replace) == 0 || rename(temporaryPath, kept) == 0 else {
-      throw failure("rename", kept)
-    }
-    guard coffer_rename(kept, path, coffer_rename_exchange) == 0 else {
+    guard
+      coffer_rename(AT_FDCWD, temporaryPath, kept, coffer_rename_no_replace) == 0 || rename(temporaryPath, kept) == 0
+    else { throw failure("rename", kept) }
+    guard coffer_rename(AT_FDCWD, kept, path, coffer_rename_exchange) == 0 else {
       let error = failure("rename", path)
       rename(kept, temporaryPath)
       throw error

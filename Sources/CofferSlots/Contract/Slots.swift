@@ -286,7 +286,12 @@ package struct SlotPresence: Hashable, Sendable {
 extension UInt64 {
   /// The number as 16 lowercase hexadecimal digits.
   var hexadecimal: String {
-    let digits = String(self, radix: 16)
-    return String(repeating: "0", count: 16 - digits.utf8.count) + digits
+    String(unsafeUninitializedCapacity: 16) { digits in
+      for index in 0..<16 {
+        let value = UInt8(truncatingIfNeeded: self >> UInt64(60 - 4 * index)) & 0xF
+        digits[index] = value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
+      }
+      return 16
+    }
   }
 }

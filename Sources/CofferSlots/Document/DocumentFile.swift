@@ -81,6 +81,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
     try parent.checkWritable()
     try HardLinks.refuseReplaced(path, location: name)
     _ = try expected()  // An unreadable file must not be replaced.
+    try parent.checkReadable(fileName)  // even if its content is known: the commit reads it again
   }
 
   // MARK: Reading
@@ -164,6 +165,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   // MARK: Damage
 
   private let copyName = "copy"
+  private let waitingCopyName = "copy.new"
   private let sealName = "seal"
 
   /// Returns the seal of the file that was written last.
@@ -298,10 +300,9 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
   /// that a kill leaves might be decodable.
   private func keepCopy(_ bytes: Data, _ sum: UInt32, _ stamp: FileStamp) {
-    let waiting = copyName + ".new"
     do {
-      _ = try control.write(bytes, to: waiting, isSynced: false)
-      try control.rename(waiting, to: copyName, in: control)
+      _ = try control.write(bytes, to: waitingCopyName, isSynced: false)
+      try control.exchange(waitingCopyName, replacing: copyName)
     } catch {
       try? control.delete(copyName)  // An older state must not pass for the one that the seal is of.
     }
@@ -311,6 +312,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   /// Writes a copy again that a power loss has left torn, or that a kill has left out or without its seal. Only one
   /// process at a time may call this.
   func repairCopy() throws {
+    try? control.delete(waitingCopyName)  // After a kill, the state before: it may have values that were deleted.
     let (copy, seal) = (try control.read(copyName, limit: maximumSize), try seal())
     if copy.map({ seal?.isOf($0.data) ?? false }) ?? (seal == nil) { return }
     let present = try readAgain()

@@ -148,6 +148,14 @@ extension WriteBatch.Operation {
     case .require, .requireRecord: false
     }
   }
+
+  /// Whether the operation removes values.
+  var isRemoval: Bool {
+    switch self {
+    case .delete, .clear: true
+    case .put, .require, .putRecord, .deleteRecord, .requireRecord: false
+    }
+  }
 }
 
 extension ValueAttributes {

@@ -14,7 +14,8 @@ extension SlotHandle {
     reached(.committed)
     var isResumed = false
     do {
-      try committer.housekeep {
+      // Moving an item of a keyring changes its stamp, which is recorded.
+      try committer.housekeep(rarelyWrites: isLazy && !slots.listsSlowly) {
         let intents = try SlotJournal.intents(committer.statements, of: name)
         let unpublished = try publish(intents, committer)
         // What fails is called stored, so no power loss may remove it.

@@ -220,7 +220,9 @@ final class SlotStore: SlotCore {
         handle.reached(.recorded)
       },
       finish: { committer, resume in
-        try handle.publish(committer, isLazy: true) { unpublished in resume { unpublished.failure(of: $0) } }
+        // Removals are recorded as carried out at once.
+        let isLazy = !operations.contains(where: \.isRemoval)
+        try handle.publish(committer, isLazy: isLazy) { unpublished in resume { unpublished.failure(of: $0) } }
       })
     do {
       return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook)
@@ -298,7 +300,9 @@ final class SlotStore: SlotCore {
   func settled(_ key: StoreKey) async throws -> SlotHandle.Finding {
     try records.requireWritable()
     for _ in 0..<16 {
-      let finding = try await reading { [handle, records] in try handle.look(key, records) }
+      let finding =
+        handle.slots.readsBlock
+        ? try await onQueue { [handle, records] in try handle.look(key, records) } : try handle.look(key, records)
       switch finding {
       case .entry, .absent, .damaged, .lost: return finding
       case .differs: try await reconciler.reconcile([key])

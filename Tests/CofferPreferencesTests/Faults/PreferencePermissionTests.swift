@@ -79,6 +79,18 @@ import Testing
     #expect(try fixture.texts() == ["theme": "light"])
   }
 
+  /// A commit reads the file again, so it is refused before anything is stored, whatever is known of the content.
+  @Test func anUnreadableFileIsRefusedAlthoughItsContentIsKnown() async throws {
+    let fixture = try await owned()
+    let talk = try talk(fixture)
+    #expect(try ask(talk, "read") == "theme dark, read ok")
+    #expect(chmod(fixture.file, 0o000) == 0)
+    try expectRefusal(talk, "write")
+    #expect(chmod(fixture.file, 0o600) == 0)
+    #expect(try fixture.texts() == ["theme": "dark"])
+    #expect(try ask(talk, "read") == "theme dark, read ok")
+  }
+
   @Test func aDirectoryThatBecomesReadOnlyCanBeRead() async throws {
     let fixture = try await owned()
     let talk = try talk(fixture)

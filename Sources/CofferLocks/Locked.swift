@@ -84,6 +84,12 @@ public final class Locked<Value>: Sendable {
     ) throws(E) -> sending R {
       try mutex.withLock(body)
     }
+    /// Calls `body` as ``withLock(_:)`` with an argument: a closure that captures it would count a reference to it.
+    @inlinable @inline(never) public func withLock<Argument: Sendable, R, E: Error>(
+      passing argument: Argument, _ body: (inout sending Value, Argument) throws(E) -> sending R
+    ) throws(E) -> sending R {
+      try mutex.withLock { (value) throws(E) in try body(&value, argument) }
+    }
     /// Calls `body` as ``withLock(_:)``, or returns `nil` at once if another thread has access.
     @inlinable @inline(never) public func withLockIfAvailable<R, E: Error>(
       _ body: (inout sending Value) throws(E) -> sending R
@@ -92,3 +98,14 @@ public final class Locked<Value>: Sendable {
     }
   #endif
 }
+
+#if canImport(os) || COFFER_TSAN
+  extension Locked {
+    /// Calls `body` as ``withLock(_:)`` with an argument.
+    public func withLock<Argument: Sendable, R, E: Error>(
+      passing argument: Argument, _ body: (inout Value, Argument) throws(E) -> sending R
+    ) throws(E) -> sending R {
+      try withLock { (value) throws(E) in try body(&value, argument) }
+    }
+  }
+#endif

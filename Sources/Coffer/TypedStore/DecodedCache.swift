@@ -27,8 +27,11 @@ protocol AnyBox: AnyObject, Sendable {
 /// read.
 final class DecodedCache: Sendable {
   fileprivate struct State {
-    var validTo: StoreRevision
+    // In the state, so that no closure under the lock captures the cache.
+    let engine: any StorageEngine
     let policy: CachePolicy
+    let generationSize: Int
+    var validTo: StoreRevision
     // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
     var young: [StoreKey: CachedBox] = [:]
     var old: [StoreKey: CachedBox] = [:]
@@ -42,8 +45,6 @@ final class DecodedCache: Sendable {
     var evictions = 0
   }
 
-  private let engine: any StorageEngine
-  private let generationSize: Int
   private let state: Locked<State>
 
   /// Creates a cache, or returns `nil` for an engine that does not report the writes of others in time, and for a
@@ -52,31 +53,30 @@ final class DecodedCache: Sendable {
     guard policy.maximumCount > 0, policy.maximumBytes > 0,
       engine.capabilities.contains([.revisions, .immediateRevisions])
     else { return nil }
-    self.engine = engine
-    generationSize = max(1, policy.maximumCount / 2)
-    state = Locked(State(validTo: engine.latestRevision, policy: policy))
+    state = Locked(
+      State(
+        engine: engine, policy: policy, generationSize: max(1, policy.maximumCount / 2),
+        validTo: engine.latestRevision))
     policy.memoryPressure?.add(self)
   }
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
   /// `nil` if it does not expire or is not cached.
   func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
-    let latest = engine.latestRevision
-    return state.withLock { state in
-      if state.validTo < latest { state.catchUp(to: latest, engine) }
-      if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
-      return (state.box(key, generationSize, engine), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
+    state.withLock(passing: key) { state, key in
+      state.catchUp()
+      if !state.expiries.isEmpty { state.dropIfExpired(key) }
+      return (state.box(key), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
     }
   }
 
   /// Returns the boxes of several keys, which belong to one state, and its revision.
   func lookUp(_ keys: [StoreKey]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
-    let latest = engine.latestRevision
-    return state.withLock { state in
-      if state.validTo < latest { state.catchUp(to: latest, engine) }
+    state.withLock { state in
+      state.catchUp()
       let boxes = keys.map { key in
-        if !state.expiries.isEmpty { state.dropIfExpired(key, engine.clock) }
-        return state.box(key, generationSize, engine)
+        if !state.expiries.isEmpty { state.dropIfExpired(key) }
+        return state.box(key)
       }
       return (boxes, state.validTo)
     }
@@ -87,7 +87,7 @@ final class DecodedCache: Sendable {
 
   /// Inserts values that were read at `revision` or later, except those that have been changed since.
   func insert(_ items: some Sequence<Item>, readAt revision: StoreRevision) {
-    state.withLock { $0.settle(items, knownAt: revision, engine, generationSize) }
+    state.withLock { $0.settle(items, knownAt: revision) }
   }
 
   /// Inserts the values that an own commit has written; `nil` is a deletion.
@@ -100,10 +100,10 @@ final class DecodedCache: Sendable {
       // What a cleared prefix or store had is dropped as it is for the commits of others.
       let clears = commit.changed.isEverything || !commit.changed.prefixes.isEmpty
       guard !clears, state.validTo.next == commit.revision else {
-        state.settle(items, knownAt: commit.revision, engine, generationSize)
+        state.settle(items, knownAt: commit.revision)
         return
       }
-      for (key, box, expires) in items { state.put(key, box, expires: expires, generationSize, engine) }
+      for (key, box, expires) in items { state.put(key, box, expires: expires) }
       state.validTo = commit.revision
     }
   }
@@ -138,10 +138,8 @@ private struct CachedBox: Sendable {
 }
 
 extension DecodedCache.State {
-  fileprivate mutating func box(
-    _ key: StoreKey, _ generationSize: Int, _ engine: any StorageEngine
-  ) -> (any AnyBox)? {
-    if policy.timeToLive != nil { dropIfStale(key, engine.clock) }
+  fileprivate mutating func box(_ key: StoreKey) -> (any AnyBox)? {
+    if policy.timeToLive != nil { dropIfStale(key) }
     if let cached = young[key] {
       hits += 1
       return cached.box
@@ -152,21 +150,19 @@ extension DecodedCache.State {
     }
     hits += 1
     oldBytes -= cached.cost
-    insert(key, cached, expires: expiries.isEmpty ? nil : expiries[key], generationSize)
+    insert(key, cached, expires: expiries.isEmpty ? nil : expiries[key])
     return cached.box
   }
 
-  fileprivate mutating func put(
-    _ key: StoreKey, _ box: (any AnyBox)?, expires: Date?, _ generationSize: Int, _ engine: any StorageEngine
-  ) {
+  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, expires: Date?) {
     guard let box else { return remove(key) }
     let cost = max(0, policy.cost.map { $0(key, box.size) } ?? box.size)
     guard cost <= policy.maximumBytes / 2 else { return remove(key) }
     let since = policy.timeToLive == nil ? 0 : engine.clock.now().timeIntervalSinceReferenceDate
-    insert(key, CachedBox(box: box, cost: cost, since: since), expires: expires, generationSize)
+    insert(key, CachedBox(box: box, cost: cost, since: since), expires: expires)
   }
 
-  private mutating func insert(_ key: StoreKey, _ cached: CachedBox, expires: Date?, _ generationSize: Int) {
+  private mutating func insert(_ key: StoreKey, _ cached: CachedBox, expires: Date?) {
     if (young.count >= generationSize && young[key] == nil) || youngBytes + cached.cost > policy.maximumBytes / 2 {
       // A value that is about to be replaced is not evicted.
       if let replaced = old.removeValue(forKey: key) { oldBytes -= replaced.cost }
@@ -182,14 +178,14 @@ extension DecodedCache.State {
   }
 
   /// Drops a value that was cached longer ago than the policy allows, or later than now, if the clock was set back.
-  private mutating func dropIfStale(_ key: StoreKey, _ clock: StoreClock) {
+  private mutating func dropIfStale(_ key: StoreKey) {
     guard let limit = policy.timeToLive, let cached = young[key] ?? old[key] else { return }
-    let age = clock.now().timeIntervalSinceReferenceDate - cached.since
+    let age = engine.clock.now().timeIntervalSinceReferenceDate - cached.since
     if age < 0 || age >= limit { remove(key) }
   }
 
-  fileprivate mutating func dropIfExpired(_ key: StoreKey, _ clock: StoreClock) {
-    guard let date = expiries[key], ValueAttributes(expires: date).isExpired(at: clock.now()) else { return }
+  fileprivate mutating func dropIfExpired(_ key: StoreKey) {
+    guard let date = expiries[key], ValueAttributes(expires: date).isExpired(at: engine.clock.now()) else { return }
     remove(key)
   }
 
@@ -211,7 +207,12 @@ extension DecodedCache.State {
   }
 
   /// Drops the keys that commits after `validTo` have changed.
-  fileprivate mutating func catchUp(to latest: StoreRevision, _ engine: any StorageEngine) {
+  fileprivate mutating func catchUp() {
+    let latest = engine.latestRevision
+    if validTo < latest { catchUp(to: latest) }
+  }
+
+  private mutating func catchUp(to latest: StoreRevision) {
     guard let commits = engine.recentCommits(after: validTo), let last = commits.last, last.revision >= latest else {
       forgetAll()
       validTo = latest
@@ -228,20 +229,18 @@ extension DecodedCache.State {
 
   /// Inserts values that were valid at `revision`, except those that a later commit has changed.
   fileprivate mutating func settle(
-    _ items: some Sequence<DecodedCache.Item>, knownAt revision: StoreRevision, _ engine: any StorageEngine,
-    _ generationSize: Int
+    _ items: some Sequence<DecodedCache.Item>, knownAt revision: StoreRevision
   ) {
-    let latest = engine.latestRevision
-    if validTo < latest { catchUp(to: latest, engine) }
+    catchUp()
     guard validTo != revision else {
-      for (key, box, expires) in items { put(key, box, expires: expires, generationSize, engine) }
+      for (key, box, expires) in items { put(key, box, expires: expires) }
       return
     }
     guard validTo > revision, let commits = engine.recentCommits(after: revision), let last = commits.last,
       last.revision >= validTo
     else { return }
     for (key, box, expires) in items where !commits.contains(where: { $0.changed.contains(key) }) {
-      put(key, box, expires: expires, generationSize, engine)
+      put(key, box, expires: expires)
     }
   }
 }

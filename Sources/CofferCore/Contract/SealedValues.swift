@@ -56,7 +56,7 @@ extension ValueAttributes {
   }
 
   /// Whether the attributes mark an envelope, of any version, as the encryption has stored it.
-  package var isMarked: Bool { isSealed && self[.envelope] != 0 }
+  package var isMarked: Bool { self == .envelope || isSealed && self[.envelope] != 0 }
 }
 
 extension StoreEntry {

@@ -78,12 +78,25 @@ extension StoreKey: ExpressibleByStringLiteral {
 }
 
 extension StoreKey: Hashable {
+  @inlinable
   public static func == (left: StoreKey, right: StoreKey) -> Bool {
-    left.withBytes { l in
-      right.withBytes { r in l.count == r.count && compareBytes(l, r, count: l.count) == 0 }
+    // A copy of a key is the same two words, as is a short key of the same bytes: no reference is counted.
+    if MemoryLayout<String>.size == 16,
+      unsafeBitCast(left.string, to: (UInt64, UInt64).self) == unsafeBitCast(right.string, to: (UInt64, UInt64).self)
+    {
+      return true
+    }
+    return left.hasBytes(of: right)
+  }
+
+  @usableFromInline
+  func hasBytes(of other: StoreKey) -> Bool {
+    withBytes { l in
+      other.withBytes { r in l.count == r.count && compareBytes(l, r, count: l.count) == 0 }
     }
   }
 
+  @inlinable
   public func hash(into hasher: inout Hasher) {
     withBytes { hasher.combine(bytes: $0) }
   }

@@ -41,14 +41,14 @@ package enum Envelope {
       try EnvelopeHeader.write(algorithm, isPadded: isPadded, key.id, in: header)
       let ciphertext = envelope.part(EnvelopeHeader.count, size - overhead)
       let tag = envelope.part(size - AEAD.tagCount, AEAD.tagCount)
-      let sealing = try EnvelopeInput(UnsafeRawBufferPointer(header), algorithm, key, context)
-      defer { sealing.wipe() }
-      try value.withUnsafeBytes { value in
-        guard isPadded else { return try Cryptography.seal(value, sealing.input, into: ciphertext, tag: tag) }
-        // Encrypted in place, so that no second copy of the value has to be wiped.
-        ciphertext.copyMemory(from: value)
-        EnvelopePadding.write(in: ciphertext, after: value.count)
-        try Cryptography.seal(UnsafeRawBufferPointer(ciphertext), sealing.input, into: ciphertext, tag: tag)
+      try AEADInput.with(UnsafeRawBufferPointer(header), algorithm, key, context) { input in
+        try value.withUnsafeBytes { value in
+          guard isPadded else { return try Cryptography.seal(value, input, into: ciphertext, tag: tag) }
+          // Encrypted in place, so that no second copy of the value has to be wiped.
+          ciphertext.copyMemory(from: value)
+          EnvelopePadding.write(in: ciphertext, after: value.count)
+          try Cryptography.seal(UnsafeRawBufferPointer(ciphertext), input, into: ciphertext, tag: tag)
+        }
       }
     }
   }
@@ -70,7 +70,7 @@ package enum Envelope {
   }
 
   private static func open(
-    _ envelope: UnsafeRawBufferPointer, context: borrowing EnvelopeContext, key: (KeyID) throws -> DataKey
+    _ envelope: UnsafeRawBufferPointer, context: EnvelopeContext, key: (KeyID) throws -> DataKey
   ) throws -> (value: Data, isPadded: Bool) {
     let header = try EnvelopeHeader(envelope)
     let dataKey = try key(header.keyID)
@@ -78,16 +78,16 @@ package enum Envelope {
     guard dataKey.id == header.keyID, envelope.count <= 2 * AEAD.limit else {
       throw AuthenticationFailure()
     }
-    let opening = try EnvelopeInput(envelope.part(0, EnvelopeHeader.count), header.algorithm, dataKey, context)
-    defer { opening.wipe() }
     let count = envelope.count - overhead
-    let value = try Data(writing: count, isSecret: count <= largestWiped) { plaintext in
-      let ciphertext = envelope.part(EnvelopeHeader.count, count)
-      let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)
-      guard try Cryptography.open(ciphertext, tag: tag, opening.input, into: plaintext) else {
-        throw AuthenticationFailure()
+    let ciphertext = envelope.part(EnvelopeHeader.count, count)
+    let tag = envelope.part(envelope.count - AEAD.tagCount, AEAD.tagCount)
+    return try AEADInput.with(envelope.part(0, EnvelopeHeader.count), header.algorithm, dataKey, context) { input in
+      let value = try Data(writing: count, isSecret: count <= largestWiped) { plaintext in
+        guard try Cryptography.open(ciphertext, tag: tag, input, into: plaintext) else {
+          throw AuthenticationFailure()
+        }
       }
+      return (value, header.isPadded)
     }
-    return (value, header.isPadded)
   }
 }

@@ -5,7 +5,7 @@ package import Foundation
 /// copied to another key or store, or with other attributes, it is not authentic.
 package struct EnvelopeContext: Sendable {
   /// The id of the store, 16 random bytes.
-  package var store: Data
+  package var store: [UInt8]
   /// The key of the value.
   package var key: StoreKey
   /// The attributes that are stored beside the value and that nobody else may change.
@@ -15,6 +15,10 @@ package struct EnvelopeContext: Sendable {
 
   /// - Parameter store: the id of the store, 16 bytes.
   package init(store: Data, key: StoreKey, attributes: ValueAttributes = .none, format: UInt8 = 0) {
+    self.init(store: Array(store), key: key, attributes: attributes, format: format)
+  }
+
+  package init(store: [UInt8], key: StoreKey, attributes: ValueAttributes = .none, format: UInt8 = 0) {
     self.store = store
     self.key = key
     self.attributes = attributes

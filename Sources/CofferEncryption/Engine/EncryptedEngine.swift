@@ -209,10 +209,14 @@ public final class EncryptedEngine: EngineDecorator {
   // MARK: Reading
 
   public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+    let cipher = cipher
     guard hidesNames else {
+      if !cipher.isTransitional {
+        guard let entry = try await base.entry(key) else { return nil }
+        if let opened = try? cipher.open(entry, of: key) { return opened }
+      }
       return try await opening { cipher in try await self.base.entry(key).map { try cipher.open($0, of: key) } }
     }
-    let cipher = cipher
     guard !cipher.isTransitional else { return try await entries([key])[0] }
     let stored = try cipher.storedKeys(of: key)[0]
     let entry = try await renaming([key], cipher) { try await self.base.entry(stored) }

@@ -17,6 +17,8 @@ final class StoreCipher: Sendable {
   /// The hidden names; `nil` for a store that keeps names in plain.
   let names: OpaqueNames?
   private let primary: DataKey
+  /// The id of the store. An array is read faster than a `Data`.
+  private let storeID: [UInt8]
   private let location: String
   /// How the values of a key are encrypted, in a store whose ring leaves it to the program; `nil` for a tool that opens
   /// the store without the declarations.
@@ -35,6 +37,7 @@ final class StoreCipher: Sendable {
     self.open = open
     precondition = open.precondition
     primary = open.ring.primary
+    storeID = Array(open.ring.storeID)
     location = base.description
     guard open.ring.coverage == .all || configuration.isEncrypted != nil || configuration.acceptsDeclared else {
       throw StorageError.isDeclared(base.description)
@@ -92,7 +95,7 @@ final class StoreCipher: Sendable {
   private func key(_ id: KeyID) throws -> DataKey { id == primary.id ? primary : try ring.key(id) }
 
   private func context(_ name: StoreKey, _ attributes: ValueAttributes) -> EnvelopeContext {
-    EnvelopeContext(store: ring.storeID, key: name, attributes: attributes, format: 1)
+    EnvelopeContext(store: storeID, key: name, attributes: attributes, format: 1)
   }
 
   // MARK: Opening
@@ -154,7 +157,8 @@ final class StoreCipher: Sendable {
 
   /// Returns the attributes of an envelope as a caller sees them.
   private func visible(_ attributes: ValueAttributes) -> ValueAttributes {
-    hidesTypes ? attributes.visible.showingType : attributes.visible
+    if attributes == .envelope { return .none }  // those of most values
+    return hidesTypes ? attributes.visible.showingType : attributes.visible
   }
 
   // MARK: Names

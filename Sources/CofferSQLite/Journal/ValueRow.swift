@@ -36,7 +36,7 @@ package struct ValueRow {
 
   /// Reads the current row of a statement.
   /// - Parameter first: The index of the revision column.
-  init(_ statement: Statement, _ first: Int32) {
+  init(_ statement: borrowing Statement, _ first: Int32) {
     revision = StoreRevision(UInt64(bitPattern: statement.integer(first)))
     checksum = statement.integer(first + 1)
     attributes = statement.bytes(first + 2)

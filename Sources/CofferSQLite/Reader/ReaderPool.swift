@@ -61,25 +61,25 @@ final class ReaderPool: Sendable {
 
   /// Performs a read on the caller's thread, which is cheaper than switching threads. `body` must not use the pool
   /// again.
+  @inline(__always)  // Closures that capture `body` would count references to what it captures.
   func read<R>(_ body: (Reader) throws -> R) throws -> R {
-    var idle: Reader?
-    while try !state.withLock({ try $0.admitSingle(&idle, mayWait: true) }) { singleEnded.wait() }
-    return try perform(body, with: idle)
+    while true {
+      let (isAdmitted, idle) = try state.withLock { try $0.admitSingle(mayWait: true) }
+      if isAdmitted { return try perform(body, with: idle) }
+      singleEnded.wait()
+    }
   }
 
   /// Performs a read for callers that must not block; returns `nil` if all readers for single reads are in use.
   func readWithoutWaiting<R>(_ body: (Reader) throws -> R) throws -> R? {
-    var idle: Reader?
-    guard try state.withLock({ try $0.admitSingle(&idle, mayWait: false) }) else { return nil }
-    return try perform(body, with: idle)
+    let (isAdmitted, idle) = try state.withLock { try $0.admitSingle(mayWait: false) }
+    return isAdmitted ? try perform(body, with: idle) : nil
   }
 
+  @inline(__always)
   private func perform<R>(_ body: (Reader) throws -> R, with idle: Reader?) throws -> R {
     var reader = idle
-    defer {
-      let mustWake = state.withLock { $0.endSingle(reader) }
-      if mustWake { singleEnded.signal() }
-    }
+    defer { if state.withLock(passing: reader, { $0.endSingle($1) }) { singleEnded.signal() } }
     let used = try reader ?? makeReader()
     reader = used
     return try body(used)
@@ -179,17 +179,16 @@ extension ReaderPool {
 }
 
 extension ReaderPool.State {
-  /// Admits a single read, with an idle reader if there is one.
-  /// - Returns: `false` if there are too many; with `mayWait`, the thread is woken when one has ended.
-  fileprivate mutating func admitSingle(_ reader: inout Reader?, mayWait: Bool) throws -> Bool {
+  /// Admits a single read, with an idle reader if there is one, unless there are too many; with `mayWait`, the thread
+  /// is woken when one has ended.
+  fileprivate mutating func admitSingle(mayWait: Bool) throws -> (isAdmitted: Bool, idle: Reader?) {
     if let refusal { throw refusal }
     guard singles < ReaderPool.singleLimit else {
       if mayWait { waitingSingles += 1 }
-      return false
+      return (false, nil)
     }
     singles += 1
-    reader = idle.popLast()
-    return true
+    return (true, idle.popLast())
   }
 
   /// - Returns: Whether a waiting thread must be woken, which then tries again.

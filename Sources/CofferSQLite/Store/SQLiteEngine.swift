@@ -21,6 +21,8 @@ public final class SQLiteEngine: ExpiringEngine {
   private let core: Core
   /// Where the newest revision of a store that can be written is. The store outlives its handles.
   private let head: WakeFile.Head?
+  /// The readers of a store that can be written: a reference to the store itself is counted in its side table.
+  private let readers: ReaderPool?
   private let isClosed = Locked(false)
   private let group = SubscriptionGroup()
   public let events: CofferEvents?
@@ -98,6 +100,7 @@ public final class SQLiteEngine: ExpiringEngine {
     events = configuration.events
     core = .full(store)
     head = store.wake.head
+    readers = store.readers
     capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
@@ -105,6 +108,7 @@ public final class SQLiteEngine: ExpiringEngine {
     events = configuration.events
     core = .readOnly(store)
     head = nil
+    readers = nil
     let features = Self.features.subtracting(.promisedByWriters)
     capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
@@ -184,11 +188,11 @@ public final class SQLiteEngine: ExpiringEngine {
   /// Returns an entry, even if it has expired.
   func storedEntry(_ key: StoreKey) throws -> StoreEntry? {
     if let readOnlyStore { return try readOnlyStore.entry(key) }
-    let store = try openStore()
+    guard let readers, !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
     do {
-      return try store.readers.read { try $0.entry(key) }
+      return try readers.read { try $0.entry(key) }
     } catch {
-      return try store.salvage(key, after: error)
+      return try openStore().salvage(key, after: error)
     }
   }
 

@@ -59,8 +59,8 @@ struct EnvelopeTamperTests {
     }
     let other = try randomBytes(16)
     #expect(failure { _ in } == nil)
-    #expect(failure { $0.store = other } == "authentication")
-    #expect(failure { $0.store = Data() } == "authentication")
+    #expect(failure { $0.store = Array(other) } == "authentication")
+    #expect(failure { $0.store = [] } == "authentication")
     #expect(failure { $0.store.append(0) } == "authentication")
     #expect(failure { $0.format = 4 } == "authentication")
     #expect(failure { $0.key = "user/tokem" } == "authentication")
@@ -73,7 +73,7 @@ struct EnvelopeTamperTests {
 
   @Test("Bytes that move from one field of the context to the next make a difference")
   func injective() throws {
-    let store = fixture.context.store
+    let store = Data(fixture.context.store)
     let contexts = [
       EnvelopeContext(store: store, key: "ab"), EnvelopeContext(store: store + Data("a".utf8), key: "b"),
       EnvelopeContext(store: store.dropLast(), key: StoreKey("\u{0}ab")),

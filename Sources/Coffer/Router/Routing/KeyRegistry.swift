@@ -120,7 +120,7 @@ final class KeyRegistry: Sendable {
   /// Returns the resolved key of a declaration that was looked up before, with one dictionary access.
   func resolved(of declaration: (any AnyObject & Sendable)?) -> StorageRouter.ResolvedKey? {
     guard let declaration else { return nil }
-    return state.withLock { $0.resolved[ObjectIdentifier(declaration)] }
+    return state.withLock(passing: ObjectIdentifier(declaration)) { $0.resolved[$1] }
   }
 
   /// Returns the record of a key after comparing the two; adds a record if there is none.

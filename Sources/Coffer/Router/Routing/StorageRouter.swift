@@ -148,6 +148,7 @@ public actor StorageRouter: StorageProviding {
   ///   - durability: the failures that the value survives once the call returns.
   ///   - transaction: the logical change that the write belongs to; a new one by default.
   /// - Throws: `StorageError`; nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
+  @inline(__always)  // one frame less for a set without options
   public nonisolated func set<K: StorageKey>(
     _ value: K.Value, for key: K, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil

@@ -94,7 +94,7 @@ final class WriteBuffer: Sendable {
   // MARK: Reading
 
   /// Returns the newest pending write of a key; `nil` if there is none.
-  func value(of key: StoreKey) -> Write? { state.withLock { $0.write(of: key) }.map(present) }
+  func value(of key: StoreKey) -> Write? { state.withLock(passing: key) { $0.write(of: $1) }.map(present) }
 
   /// Returns the newest pending writes of several keys, all of one moment.
   func values(of keys: [StoreKey]) -> [Write?] {

@@ -156,7 +156,7 @@ struct Counts {
   /// what is sent together is a matter of time.
   private static func tolerance(_ operation: String) -> Double {
     if operation.hasPrefix("PostgreSQL") { return 0.5 }
-    let commits = ["save", "batch", "sealed", "preference", "file", "open", "coffer get"]
+    let commits = ["save", "batch", "writers", "sealed", "preference", "file", "open", "coffer get"]
     let isInMemory = ["memory engine", "router"].contains(where: operation.hasPrefix)
     return !isInMemory && commits.contains(where: operation.contains) ? 0.1 : 0.03
   }

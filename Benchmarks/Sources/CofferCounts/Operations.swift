@@ -54,12 +54,22 @@ private func countDatabase(_ path: String) async throws {
     let put = WriteBatch.Operation.put(keys[index % 1_000], values[(index + 7) % 1_000], tagged)
     try await engine.commit(WriteBatch([put], durability: .relaxed), from: origin)
   }
-  try await count("batch of 1,000, per value", times: 2, of: 1_000) { round in
+  try await count("256 writers, per value", times: 2, of: 256) { round in
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for writer in 0..<256 { group.addTask { try await engine.commit(put(round * 256 + writer), from: origin) } }
+      try await group.waitForAll()
+    }
+  }
+  try await countBatches(engine, "batch of 1,000, per value")
+  try await engine.close()
+}
+
+private func countBatches(_ engine: any StorageEngine, _ name: String) async throws {
+  try await count(name, times: 2, of: 1_000) { round in
     var batch = WriteBatch()
     for index in 0..<1_000 { batch.put(keys[index], values[(index + round) % 1_000]) }
     try await engine.commit(batch, from: origin)
   }
-  try await engine.close()
 }
 
 private func countSaves(
@@ -140,6 +150,7 @@ private func countSlots(_ name: String, _ engine: SlotEngine) async throws {
     try await engine.commit(put(index, among: 100, values), from: origin)
   }
   try await count("\(name), read", times: 100) { _ = try await engine.entry(keys[$0 % 100]) }
+  if name == "file" { try await countBatches(engine, "file, batch of 1,000, per value") }
   try await engine.close()
 }
 
@@ -193,12 +204,15 @@ private func countOpening(_ path: String) async throws {
 
 private func countPostgreSQL(_ location: String?) async throws {
   guard let location else {
-    for operation in ["PostgreSQL, save", "PostgreSQL, read"] { skip(operation, BenchServer.obstacle ?? "") }
+    for operation in ["save", "read", "batch of 1,000, per value"] {
+      skip("PostgreSQL, \(operation)", BenchServer.obstacle ?? "")
+    }
     return
   }
   let engine = try await PostgreSQLEngine.open(location)
   try await fill(engine)
   try await count("PostgreSQL, save", times: 50) { try await engine.commit(put($0), from: origin) }
   try await count("PostgreSQL, read", times: 50) { _ = try await engine.entry(keys[$0 % keys.count]) }
+  try await countBatches(engine, "PostgreSQL, batch of 1,000, per value")
   try await engine.close()
 }

@@ -146,33 +146,31 @@ extension GroupChange {
   }
 
   private func puts(_ store: Int64) -> [ServerCall] {
-    var calls: [ServerCall] = []
-    for isRecord in [false, true] {
-      var (chunk, size) = ([PutRow](), 0)
+    [false, true].flatMap { isRecord in
+      let written = rows.compactMap { name, change in
+        name.isRecord == isRecord ? PutRow(name.key, change, ofCommits: requests.count) : nil
+      }
       // In the order of the keys: transactions that lock rows in one order do not block each other in a circle, and the
-      // index is read in its order.
-      for (name, change) in rows.filter({ $0.key.isRecord == isRecord }).sorted(by: { $0.key.key < $1.key.key }) {
-        guard case .put(let value, let attributes, let checksum, let number) = change else { continue }
-        let row = PutRow(
-          key: name.key.data, back: Int64(requests.count - 1 - number), checksum: checksum,
-          expires: attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds,
-          attributes: attributes.isEmpty ? nil : Data(attributes.encoded), value: value)
+      // index is read in its order. Numbers are sorted, since a row is copied whenever it is moved.
+      let order = written.indices.sorted { written[$0].key < written[$1].key }
+      var (calls, chunk, size) = ([ServerCall](), [PutRow](), 0)
+      for index in order {
+        let row = written[index]
         chunk.append(row)
-        size += row.key.count + (row.attributes?.count ?? 0) + value.count
+        size += row.key.size + (row.attributes?.count ?? 0) + row.value.count
         guard size > Self.statementSize else { continue }
         calls.append(put(chunk, store, isRecord))
         (chunk, size) = ([], 0)
       }
-      if !chunk.isEmpty { calls.append(put(chunk, store, isRecord)) }
+      return chunk.isEmpty ? calls : calls + [put(chunk, store, isRecord)]
     }
-    return calls
   }
 
   private func put(_ rows: [PutRow], _ store: Int64, _ isRecord: Bool) -> ServerCall {
     ServerCall(
       CommitStatements.put,
       [
-        .int8(store), .bool(isRecord), .bytesArray(rows.map(\.key)), .int8Array(rows.map(\.back)),
+        .int8(store), .bool(isRecord), .bytesArray(rows.map(\.key.data)), .int8Array(rows.map(\.back)),
         .int8Array(rows.map(\.checksum)), .int8Array(rows.map(\.expires)), .bytesArray(rows.map(\.attributes)),
         .bytesArray(rows.map(\.value)),
       ])
@@ -208,11 +206,22 @@ extension CommitRequest {
 
 /// A row that is written with others.
 private struct PutRow {
-  let key: Data
+  let key: StoreKey
   let back, checksum: Int64
   let expires: Int64?
   let attributes: Data?
   let value: Data
+
+  /// - Returns: `nil` for a deletion.
+  init?(_ key: StoreKey, _ change: GroupChange.RowChange, ofCommits count: Int) {
+    guard case .put(let value, let attributes, let checksum, let number) = change else { return nil }
+    self.key = key
+    back = Int64(count - 1 - number)
+    self.checksum = checksum
+    expires = attributes.isEmpty ? nil : attributes.expires?.unixMilliseconds
+    self.attributes = attributes.isEmpty ? nil : Data(attributes.encoded)
+    self.value = value
+  }
 }
 
 extension StoreKey {

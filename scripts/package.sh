@@ -113,7 +113,7 @@ Maintainer: $maintainer
 Installed-Size: $size
 Depends: $depends
 Recommends: ca-certificates, libglib2.0-0 | libglib2.0-0t64, tzdata
-Suggests: gnome-keyring, libpq5, bash-completion
+Suggests: gnome-keyring, libpq5 (>= 14), bash-completion
 Section: utils
 Priority: optional
 Description: key-value stores and a monitor of shops for the command line

@@ -14,7 +14,11 @@ static inline void *coffer_pq_library(void) {
   return found;
 }
 
-static inline int coffer_pq_is_loaded(void) { return coffer_pq_library() != NULL; }
+// Whether there is a libpq with all that is called here: below 14 it has no pipeline, and it need not use OpenSSL.
+static inline int coffer_pq_is_loaded(void) {
+  void *library = coffer_pq_library();
+  return library && dlsym(library, "PQpipelineSync") && dlsym(library, "SSL_want");
+}
 
 // Defines `own`, which calls `function` of libpq, or of a library that libpq has loaded.
 #define coffer_pq_forward(type, function, own, parameters, arguments)                 \

@@ -46,6 +46,8 @@ final class DecodedCache: Sendable {
   }
 
   private let state: Locked<State>
+  /// The engine, if its newest revision is a query of the store, which must not run under the lock.
+  private let asked: (any StorageEngine)?
 
   /// Creates a cache, or returns `nil` for an engine that does not report the writes of others in time, and for a
   /// capacity of zero.
@@ -57,14 +59,16 @@ final class DecodedCache: Sendable {
       State(
         engine: engine, policy: policy, generationSize: max(1, policy.maximumCount / 2),
         validTo: engine.latestRevision))
+    asked = engine.isReadOnly ? engine : nil
     policy.memoryPressure?.add(self)
   }
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
   /// `nil` if it does not expire or is not cached.
   func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
-    state.withLock(passing: key) { state, key in
-      state.catchUp()
+    let latest = asked?.latestRevision
+    return state.withLock(passing: key) { state, key in
+      state.catchUp(upTo: latest)
       if !state.expiries.isEmpty { state.dropIfExpired(key) }
       return (state.box(key), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
     }
@@ -72,8 +76,9 @@ final class DecodedCache: Sendable {
 
   /// Returns the boxes of several keys, which belong to one state, and its revision.
   func lookUp(_ keys: [StoreKey]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
-    state.withLock { state in
-      state.catchUp()
+    let latest = asked?.latestRevision
+    return state.withLock { state in
+      state.catchUp(upTo: latest)
       let boxes = keys.map { key in
         if !state.expiries.isEmpty { state.dropIfExpired(key) }
         return state.box(key)
@@ -207,8 +212,9 @@ extension DecodedCache.State {
   }
 
   /// Drops the keys that commits after `validTo` have changed.
-  fileprivate mutating func catchUp() {
-    let latest = engine.latestRevision
+  /// - Parameter newest: the newest revision, if it was asked for before.
+  fileprivate mutating func catchUp(upTo newest: StoreRevision? = nil) {
+    let latest = newest ?? engine.latestRevision
     if validTo < latest { catchUp(to: latest) }
   }
 

@@ -49,7 +49,7 @@ enum LocationText {
     }
     guard coffer_pq_is_loaded() != 0 else {
       throw StorageError(
-        .unsupported, "PostgreSQL's client library, libpq.so.5, is not installed.",
+        .unsupported, "PostgreSQL's client library, libpq.so.5, is not installed, or is older than version 14.",
         advice: "Install it: the package is libpq5 on Debian, postgresql-libs or libpq elsewhere.", location: "")
     }
     let (rest, taken) = try splitting(text)

@@ -297,8 +297,8 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   }
 
   /// Writes the copy and the seal without a sync: the file itself is synced, so all that can be lost is its protection,
-  /// until ``repairCopy()``. The next commit makes up for an error. The copy is renamed, since a mixture of two copies
-  /// that a kill leaves might be decodable.
+  /// until ``repairCopy()``, or if a power loss tears both. The next commit makes up for an error. The copy is written
+  /// under another name, since a mixture of two copies that a kill leaves might be decodable.
   private func keepCopy(_ bytes: Data, _ sum: UInt32, _ stamp: FileStamp) {
     do {
       _ = try control.write(bytes, to: waitingCopyName, isSynced: false)

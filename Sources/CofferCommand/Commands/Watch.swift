@@ -26,7 +26,10 @@ func watchStore(_ invocation: Invocation) async throws -> ExitStatus {
     // The watch runs in its own task, so that it can be cancelled wherever it waits.
     let task = Task {
       try await printer.begin()
-      let states = Task { for await state in engine.availability() { try await printer.print(state) } }
+      let states = Task {
+        // What follows the end of the watch is its own closing of the store.
+        for await state in engine.availability() where !Task.isCancelled { try await printer.print(state) }
+      }
       defer { states.cancel() }
       do {
         for await change in changes where try await printer.print(change) { return true }

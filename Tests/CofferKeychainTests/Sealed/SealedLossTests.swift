@@ -61,6 +61,21 @@ import Testing
     try await engine.close()
   }
 
+  @Test("An older copy that a kill has left is removed when the store is opened")
+  func leftCopy() async throws {
+    let fixture = try SealedFixture()
+    let engine = try await fixture.open()
+    try await put("token", "1", into: engine)
+    let (copy, older) = (fixture.control + "/copy", fixture.control + "/copy.new")
+    let before = try Data(contentsOf: URL(fileURLWithPath: copy))
+    try await put("token", "2", into: engine)
+    #expect(!files.fileExists(atPath: older))
+    try await engine.close()
+    try before.write(to: URL(fileURLWithPath: older))
+    try await fixture.open().close()
+    #expect(!files.fileExists(atPath: older) && files.contentsEqual(atPath: copy, andPath: fixture.path))
+  }
+
   @Test("A copy that a power loss has torn is written again when the store is opened")
   func tornCopy() async throws {
     let fixture = try SealedFixture()

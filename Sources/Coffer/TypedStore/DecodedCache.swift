@@ -31,6 +31,7 @@ final class DecodedCache: Sendable {
     let engine: any StorageEngine
     let policy: CachePolicy
     let generationSize: Int
+    let isReadOnly: Bool
     var validTo: StoreRevision
     // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
     var young: [StoreKey: CachedBox] = [:]
@@ -46,8 +47,8 @@ final class DecodedCache: Sendable {
   }
 
   private let state: Locked<State>
-  /// The engine, if its newest revision is a query of the store, which must not run under the lock.
-  private let asked: (any StorageEngine)?
+  /// Whether the newest revision is a query of the store, which must not run under the lock.
+  private let isReadOnly: Bool
 
   /// Creates a cache, or returns `nil` for an engine that does not report the writes of others in time, and for a
   /// capacity of zero.
@@ -55,30 +56,36 @@ final class DecodedCache: Sendable {
     guard policy.maximumCount > 0, policy.maximumBytes > 0,
       engine.capabilities.contains([.revisions, .immediateRevisions])
     else { return nil }
+    isReadOnly = engine.isReadOnly
     state = Locked(
       State(
-        engine: engine, policy: policy, generationSize: max(1, policy.maximumCount / 2),
+        engine: engine, policy: policy, generationSize: max(1, policy.maximumCount / 2), isReadOnly: isReadOnly,
         validTo: engine.latestRevision))
-    asked = engine.isReadOnly ? engine : nil
     policy.memoryPressure?.add(self)
   }
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
   /// `nil` if it does not expire or is not cached.
   func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
-    let latest = asked?.latestRevision
+    if isReadOnly { catchUpFirst() }
     return state.withLock(passing: key) { state, key in
-      state.catchUp(upTo: latest)
+      state.catchUp()
       if !state.expiries.isEmpty { state.dropIfExpired(key) }
       return (state.box(key), state.validTo, state.expiries.isEmpty ? nil : state.expiries[key])
     }
   }
 
+  /// Catches up with a store whose newest revision is a query.
+  private func catchUpFirst() {
+    let latest = state.withLock { $0.engine }.latestRevision
+    state.withLock { if $0.validTo < latest { $0.catchUp(to: latest) } }
+  }
+
   /// Returns the boxes of several keys, which belong to one state, and its revision.
   func lookUp(_ keys: [StoreKey]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
-    let latest = asked?.latestRevision
+    if isReadOnly { catchUpFirst() }
     return state.withLock { state in
-      state.catchUp(upTo: latest)
+      state.catchUp()
       let boxes = keys.map { key in
         if !state.expiries.isEmpty { state.dropIfExpired(key) }
         return state.box(key)
@@ -212,13 +219,13 @@ extension DecodedCache.State {
   }
 
   /// Drops the keys that commits after `validTo` have changed.
-  /// - Parameter newest: the newest revision, if it was asked for before.
-  fileprivate mutating func catchUp(upTo newest: StoreRevision? = nil) {
-    let latest = newest ?? engine.latestRevision
+  fileprivate mutating func catchUp() {
+    guard !isReadOnly else { return }  // which is done before each look-up
+    let latest = engine.latestRevision
     if validTo < latest { catchUp(to: latest) }
   }
 
-  private mutating func catchUp(to latest: StoreRevision) {
+  fileprivate mutating func catchUp(to latest: StoreRevision) {
     guard let commits = engine.recentCommits(after: validTo), let last = commits.last, last.revision >= latest else {
       forgetAll()
       validTo = latest

@@ -106,12 +106,8 @@ final class KeyRegistry: Sendable {
 
   private let state = Locked(State())
   private let configuration: StorageConfiguration
-  /// The access controls of the keys.
-  let accessControls = DeclaredAccessControls()
-  /// The versions of the keys' values.
-  let schemas = DeclaredSchemas()
-  /// The encryption of the keys' values.
-  let encryptions = DeclaredEncryptions()
+  /// What the keys declare, by their stores.
+  let declarations = Declarations()
 
   init(_ configuration: StorageConfiguration) { self.configuration = configuration }
 
@@ -145,9 +141,7 @@ final class KeyRegistry: Sendable {
     return try state.withLock { state throws in
       if let present = state.entry(key.declaredName, key.domain) { return present }
       try state.insert(record)
-      accessControls.add(record)
-      schemas.add(record)
-      encryptions.add(record)
+      declarations.add(record)
       return (record, nil)
     }
   }
@@ -249,9 +243,7 @@ final class KeyRegistry: Sendable {
       next.resolved = [:]  // These were compared with the previous records.
       next.catalogs.append(catalog)
       state = next
-      records.forEach(accessControls.add)
-      records.forEach(schemas.add)
-      records.forEach(encryptions.add)
+      records.forEach(declarations.add)
     }
   }
 
@@ -298,20 +290,7 @@ final class KeyRegistry: Sendable {
 
   /// Returns whether changes of a name in a store are sent automatically.
   func sendsAutomatically(_ key: StoreKey, in location: DomainLocation) -> Bool {
-    records(of: key, in: location).contains { $0.catalog != nil && syncPolicy($0) == .automaticSmall }
-  }
-
-  // MARK: Stores
-
-  /// Returns the records of the keys and families of a store to which a name belongs.
-  func records(of key: StoreKey, in location: DomainLocation) -> [Record] {
-    state.withLock { state in
-      (state.entries[key.string] ?? []).map(\.record) + state.families.filter { key.hasPrefix($0.key) }
-    }.filter { $0.location == .located(location) }
-  }
-
-  /// Returns the records of all known keys of a store.
-  func records(at location: DomainLocation) -> [Record] {
-    state.withLock { $0.entries.values.joined().map(\.record) }.filter { $0.location == .located(location) }
+    guard let record = declarations.at(location).record(of: key) else { return false }
+    return record.catalog != nil && syncPolicy(record) == .automaticSmall
   }
 }

@@ -22,20 +22,16 @@ final class OpenStores: Sendable {
   }
 
   private let configuration: StorageConfiguration
-  private let accessControls: DeclaredAccessControls
-  private let schemas: DeclaredSchemas
+  private let declarations: Declarations
   private let state = Locked(State())
-  private let encryptions: DeclaredEncryptions
   private let onOpen: @Sendable () -> Void
 
   /// - Parameters:
-  ///   - registry: the declarations, which determine the keys whose values are encrypted.
+  ///   - registry: the keys, which declare what is rare about their values.
   ///   - onOpen: called after a store was opened, before it is used.
   init(_ configuration: StorageConfiguration, _ registry: KeyRegistry, onOpen: @escaping @Sendable () -> Void) {
     self.configuration = configuration
-    encryptions = registry.encryptions
-    accessControls = registry.accessControls
-    schemas = registry.schemas
+    declarations = registry.declarations
     self.onOpen = onOpen
   }
 
@@ -86,9 +82,10 @@ final class OpenStores: Sendable {
       case .opening(let task): return task
       case nil:
         let task = Task { [self] in
-          var settings = configuration.opening(domain).encrypting(encryptions.at(location))
+          let declared = declarations.at(location)
+          var settings = configuration.opening(domain).encrypting(declared)
           settings.encryption.acceptsRollback = accepts
-          let engine = try await settings.openGuarded(location, asking: control(at: location))
+          let engine = try await settings.openGuarded(location) { declared.control(of: $0) }
           return typedStore(over: try await encrypted(engine, domain, location, accepts), location)
         }
         state.stores[location] = .opening(task)
@@ -137,7 +134,7 @@ final class OpenStores: Sendable {
   private func encryption(
     over engine: any StorageEngine, _ domain: StorageDomain, _ location: DomainLocation
   ) -> SelectiveEncryption {
-    let (declared, configuration) = (encryptions.at(location), configuration.opening(domain))
+    let (declared, configuration) = (declarations.at(location), configuration.opening(domain))
     return SelectiveEncryption(
       engine, configuration: configuration.encrypting(declared).encryption.configurationOfSingleKeys(in: engine)
     ) {
@@ -165,28 +162,24 @@ final class OpenStores: Sendable {
       throw error
     }
     if case .back(_) = configuration.writePolicy(at: location) { return encryption }
-    return encryptions.at(location).isEmpty ? engine : encryption
+    return declarations.at(location).encrypts ? encryption : engine
   }
 
   /// Whether a key has declared its encryption since a store was opened.
   private func lacksEncryption(_ store: TypedStore, _ location: DomainLocation) -> Bool {
-    !encryptions.at(location).isEmpty && store.engine.as(SelectiveEncryption.self) == nil
+    declarations.at(location).encrypts && store.engine.as(SelectiveEncryption.self) == nil
       && store.engine.as(EncryptedEngine.self) == nil && mayEncrypt(location)
   }
 
   private func typedStore(
     over engine: any StorageEngine, _ location: DomainLocation, origin: StoreOrigin = StoreOrigin()
   ) -> TypedStore {
-    TypedStore(
+    let declared = declarations.at(location)
+    return TypedStore(
       engine: engine, cacheCapacity: configuration.cacheCapacity, origin: origin,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
-      schema: StoreSchema { [schemas] in schemas.schema(of: $0, in: location) },
+      schema: StoreSchema { declared.schema(of: $0) },
       cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))
-  }
-
-  /// Returns the access controls that the keys of a store declare.
-  private func control(at location: DomainLocation) -> @Sendable (StoreKey) -> KeychainAccessControl? {
-    { [accessControls] key in accessControls.control(of: key, in: location) }
   }
 
   /// The open stores with their locations.

@@ -28,7 +28,8 @@ public final class SQLiteEngine: ExpiringEngine {
   public let events: CofferEvents?
 
   public let capabilities: StoreCapabilities
-  public var description: String { file.description }
+  public let description: String
+  public let clock: StoreClock
 
   /// The canonical path of the database file.
   public var path: String { file.path }
@@ -101,6 +102,7 @@ public final class SQLiteEngine: ExpiringEngine {
     core = .full(store)
     head = store.wake.head
     readers = store.readers
+    (description, clock) = (store.file.description, store.clock)
     capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
@@ -109,6 +111,7 @@ public final class SQLiteEngine: ExpiringEngine {
     core = .readOnly(store)
     head = nil
     readers = nil
+    (description, clock) = (store.file.description, store.clock)
     let features = Self.features.subtracting(.promisedByWriters)
     capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
   }
@@ -140,13 +143,6 @@ public final class SQLiteEngine: ExpiringEngine {
       store.finishChanges(group)
       _ = store.release()  // The store is deallocated with its last handle.
     case .readOnly(let store): store.close()
-    }
-  }
-
-  public var clock: StoreClock {
-    switch core {
-    case .full(let store): store.clock
-    case .readOnly(let store): store.clock
     }
   }
 

@@ -20,22 +20,9 @@ static inline void coffer_atomic_raise(void *address, uint64_t value) {
   }
 }
 
-static inline uint64_t coffer_atomic_exchange(void *address, uint64_t value) {
-  return __atomic_exchange_n((uint64_t *)address, value, __ATOMIC_ACQ_REL);
-}
-
 // Stores `value` if the number equals `expected`; returns whether it did.
 static inline int coffer_atomic_compare_exchange(void *address, uint64_t expected, uint64_t value) {
   return __atomic_compare_exchange_n((uint64_t *)address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-// Hints to the processor that the caller is in a spin loop.
-static inline void coffer_spin_hint(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
 }
 
 // Reports signals through a pipe, as one byte with the signal number. Only one Swift file uses this, so there is a

@@ -73,7 +73,7 @@ extension Writer {
 
   /// Gives up the cached pages of the connection, if it was ever opened.
   func releaseMemory() async {
-    guard queue.withLock({ $0.hasThread }) else { return }
+    guard queue.withLock({ $0.hasStarted }) else { return }
     try? await perform { $0.connection.releaseMemory() }
   }
 

@@ -32,7 +32,7 @@ final class Writer: Sendable {
     var requests: [WriteRequest] = []
     var isBusy = false
     var isEnding = false  // Whether the thread has resumed the callers of its group.
-    var hasThread = false
+    var hasStarted = false  // Whether there was a request for the writer's thread, which opens the connection.
     /// The error of every further request; `nil` while requests are accepted.
     var refusal: StorageError?
   }
@@ -47,7 +47,9 @@ final class Writer: Sendable {
   let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
   private let committer = Locked<GroupCommitter?>(nil)
-  private let doorbell = Doorbell()
+  /// Lends the writer's thread while there are requests: one of its own, woken for each group, would take a tenth of a
+  /// durable save longer. They are of another priority than those that open stores, which may wait for a writer.
+  private let thread = DispatchQueue(label: "coffer.writer", qos: .userInitiated)
   private let checkpointer: Checkpointer
   let file: StoreFile
   let files: OpenFiles
@@ -103,7 +105,7 @@ final class Writer: Sendable {
   func close() async {
     let isUnused = queue.withLock { queue in
       queue.refusal = queue.refusal ?? StorageError.closed(file.description)
-      return !queue.hasThread && !queue.isBusy
+      return !queue.hasStarted && !queue.isBusy
     }
     guard !isUnused else { return }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -115,12 +117,12 @@ final class Writer: Sendable {
   /// Starts closing without waiting, for a store that is released without being closed.
   /// - Parameter end: called once nothing is under way.
   func abandon(_ end: @escaping @Sendable () -> Void) {
-    let hasThread = queue.withLock { queue in
+    let hasStarted = queue.withLock { queue in
       queue.refusal = queue.refusal ?? StorageError.closed(file.description)
-      return queue.hasThread
+      return queue.hasStarted
     }
-    // Without a thread nothing retains this object, and its deinitialization closes the connection.
-    if hasThread { stop(end) } else { end() }
+    // Before the first request there is no connection, and nothing is under way.
+    if hasStarted { stop(end) } else { end() }
   }
 
   // MARK: Arriving
@@ -165,6 +167,7 @@ final class Writer: Sendable {
       if let refusal = queue.refusal { return (refusal, false) }
       if isCancelled { return (CancellationError(), false) }
       queue.requests.append(request)
+      queue.hasStarted = true
       defer { queue.isBusy = true }
       return (nil, !queue.isBusy)
     }
@@ -228,41 +231,26 @@ final class Writer: Sendable {
 
   // MARK: Committing on the thread
 
-  private func wakeThread() {
-    let mustStart = queue.withLock { queue in
-      defer { queue.hasThread = true }
-      return !queue.hasThread
-    }
-    if mustStart {
-      let thread = Thread { [self] in run() }
-      thread.name = "coffer.writer"
-      thread.start()
-    }
-    doorbell.ring()
-  }
+  private func wakeThread() { thread.async { [self] in run() } }
 
   private func run() {
-    while true {
-      doorbell.wait()
-      while let group = takeGroup() {
-        if let first = group.first, first.id == Self.stopID {
-          committer.withLock { $0 = nil }
-          first.refuse(StorageError.closed(file.description))
+    while let group = takeGroup() {
+      if let first = group.first, first.id == Self.stopID {
+        committer.withLock { $0 = nil }
+        return first.refuse(StorageError.closed(file.description))
+      }
+      committer.withLock { present in
+        let committer: GroupCommitter
+        do { committer = try opened(&present, until: group.first?.deadline) } catch {
+          // Ended before its callers are resumed, who may open it again.
+          if let error = error as? StorageError, error.code == .closed { refuse(error) }
+          for request in group { request.refuse(error) }
           return
         }
-        committer.withLock { present in
-          let committer: GroupCommitter
-          do { committer = try opened(&present, until: group.first?.deadline) } catch {
-            // Ended before its callers are resumed, who may open it again.
-            if let error = error as? StorageError, error.code == .closed { refuse(error) }
-            for request in group { request.refuse(error) }
-            return
-          }
-          // The first request has waited longest, so its deadline applies.
-          committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) {
-            process(group, committer)
-            if let events = configuration.storeEvents { tellWait(committer, events) }
-          }
+        // The first request has waited longest, so its deadline applies.
+        committer.connection.waiting(LockWait(until: group.first?.deadline ?? .max)) {
+          process(group, committer)
+          if let events = configuration.storeEvents { tellWait(committer, events) }
         }
       }
     }

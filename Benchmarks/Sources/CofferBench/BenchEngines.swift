@@ -97,7 +97,7 @@ func measureEngine(_ bench: inout Bench, _ kind: EngineKind, _ engines: BenchEng
   let (rounds, puts, gets) = kind == .keychain ? (2, 30, 100) : (3, 60, 1_000)
   let put = Variant(
     subject: "coffer.\(kind.rawValue)",
-    limit: kind == .keychain ? Limit() : Limit(subject: "posix", maximumRatio: 1.5)
+    limit: kind == .keychain ? Limit() : Limit(subject: "posix", maximumRatio: 1.5, accepted: 3)
   ) { first, count in
     try await each(first, count) { index in
       let value = Data(Values.bytes(index, size: 64))

@@ -16,7 +16,8 @@ func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
           byHand.put([values.slot(index)].map { (values.names[$0], Values.bytes(index)) })
         }
       },
-      Variant(subject: "coffer.file", limit: Limit(subject: "posix", maximumRatio: 1.15)) { first, count in
+      Variant(subject: "coffer.file", limit: Limit(subject: "posix", maximumRatio: 1.15, accepted: 1.6)) {
+        first, count in
         try await each(first, count) { index in
           let batch = WriteBatch([.put(values.keys[values.slot(index)], Data(Values.bytes(index)))])
           try await engine.commit(batch, from: origin)
@@ -31,7 +32,8 @@ func measureFiles(_ bench: inout Bench, _ directory: URL) async throws {
           precondition(byHand.read(values.names[values.slot(index)]).count == 256)
         }
       },
-      Variant(subject: "coffer.file", limit: Limit(subject: "posix", maximumRatio: 1.3)) { first, count in
+      Variant(subject: "coffer.file", limit: Limit(subject: "posix", maximumRatio: 1.3, accepted: 1.9)) {
+        first, count in
         try await grouped(first, count, by: 100) { index in
           let entry = try await engine.entry(values.keys[values.slot(index)])
           precondition(entry?.value.count == 256)

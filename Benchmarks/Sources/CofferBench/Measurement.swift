@@ -44,6 +44,9 @@ struct Limit {
   var maximumRatio: Double?
   var maximumMicroseconds: Double?
   var maximumAddedMicroseconds: Double?
+  /// What is accepted in the stead of the maximum, in its unit: more than the aim, for reasons that
+  /// `docs/performance.md` states with what was tried. `--check` fails above it, and prints what lies between.
+  var accepted: Double?
   /// Whether the limits in microseconds are for work of the processor alone. They are those of the machine on which
   /// they were agreed, and are multiplied by ``Bench/slowness``.
   var isProcessorTime = false
@@ -62,6 +65,8 @@ struct Variant {
 struct Bench {
   private(set) var rows: [Row] = []
   private(set) var failures: [String] = []
+  /// The rows that miss their aims and are accepted.
+  private(set) var misses: [String] = []
   /// How many times as long this processor takes for one value of 200 B as the one on which limits were agreed, where
   /// OpenSSL took 0.59 µs; at least 1.
   private(set) var slowness = 1.0
@@ -112,18 +117,24 @@ struct Bench {
         operation: operation, subject: variant.subject, medianMicroseconds: median, p99Microseconds: p99,
         operationsPerSecond: 1e6 / median, limitOperation: limit.subject == nil ? nil : limit.operation ?? operation,
         limitSubject: limit.subject, ratio: ratio))
-    if let maximum = limit.maximumRatio, let ratio, ratio > maximum {
-      failures.append("\(operation) \(variant.subject): ratio \(ratio.short) is above \(maximum.short)")
-    }
+    let row = "\(operation) \(variant.subject)"
+    if let ratio { compare(row, "ratio", ratio, limit.maximumRatio, limit.accepted) }
     let scale = limit.isProcessorTime ? slowness : 1
-    if let maximum = limit.maximumAddedMicroseconds.map({ $0 * scale }), let peer,
-      median - peer.medianMicroseconds > maximum
-    {
-      let added = (median - peer.medianMicroseconds).short
-      failures.append("\(operation) \(variant.subject): \(added) µs more than \(peer.subject), above \(maximum.short)")
+    let (added, total) = (limit.maximumAddedMicroseconds, limit.maximumMicroseconds)
+    let accepted = limit.accepted.map { $0 * scale }
+    if let peer {
+      compare(row, "µs more than \(peer.subject)", median - peer.medianMicroseconds, added.map { $0 * scale }, accepted)
     }
-    if let maximum = limit.maximumMicroseconds.map({ $0 * scale }), median > maximum {
-      failures.append("\(operation) \(variant.subject): \(median.short) µs is above \(maximum.short)")
+    compare(row, "µs", median, total.map { $0 * scale }, accepted)
+  }
+
+  private mutating func compare(_ row: String, _ unit: String, _ value: Double, _ aim: Double?, _ accepted: Double?) {
+    guard let aim, value > aim else { return }
+    let sentence = "\(row): \(value.short) \(unit) is above \(aim.short)"
+    if let accepted, value <= accepted {
+      misses.append("\(sentence), within \(accepted.short)")
+    } else {
+      failures.append(accepted.map { "\(sentence), and above \($0.short)" } ?? sentence)
     }
   }
 

@@ -8,7 +8,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
   let normal = try SQLiteByHand(directory.appendingPathComponent("normal.db").path, synchronous: "NORMAL")
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("puts.db").path)
   let relaxedEngine = try await SQLiteEngine.open(at: directory.appendingPathComponent("relaxed.db").path)
-  let origin = StoreOrigin()
+  let (origin, queue) = (StoreOrigin(), DispatchQueue(label: "by hand"))
   for index in 0..<values.count {
     full.transact { full.write(values.names[index], Values.bytes(index)) }
     normal.transact { normal.write(values.names[index], Values.bytes(index)) }
@@ -42,8 +42,22 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
     [
       Variant(subject: "raw.fdatasync") { first, count in await each(first, count) { _ in raw.writePage() } },
       Variant(subject: "sqlite.c", limit: Limit(subject: "raw.fdatasync", maximumRatio: 1.35), run: byHand(full)),
+      // What blocks belongs on a thread of its own, and a task that waits for one costs two changes of threads.
+      Variant(subject: "sqlite.c.queue", limit: Limit(subject: "sqlite.c")) { first, count in
+        nonisolated(unsafe) let full = full  // One use at a time: each is awaited.
+        return await each(first, count) { index in
+          await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            queue.async {
+              let value = Values.bytes(index)
+              full.transact { full.write(values.names[values.slot(index)], value) }
+              done.resume()
+            }
+          }
+        }
+      },
       Variant(
-        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.15), run: byCoffer(engine, .full)),
+        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.15, accepted: 1.6),
+        run: byCoffer(engine, .full)),
     ] + foundationPuts(directory, values))
 
   let groups = 40
@@ -62,7 +76,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
       },
       Variant(
         subject: "coffer.sqlite",
-        limit: Limit(subject: "sqlite.c", maximumRatio: 1.2)
+        limit: Limit(subject: "sqlite.c", maximumRatio: 1.2, accepted: 2.5)
       ) { first, count in
         let start = now()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -86,7 +100,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
     [
       Variant(subject: "sqlite.c", run: byHand(normal)),
       Variant(
-        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.1),
+        subject: "coffer.sqlite", limit: Limit(subject: "sqlite.c", maximumRatio: 1.1, accepted: 1.3),
         run: byCoffer(relaxedEngine, .relaxed)),
     ])
   try await engine.close()

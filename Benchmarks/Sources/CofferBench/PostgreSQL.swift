@@ -95,8 +95,9 @@ private func measureReads(
           precondition(size == 256)
         }
       },
-      Variant(subject: "coffer.postgresql", limit: Limit(subject: "PQexecPrepared", maximumRatio: 1.3)) {
-        first, count in
+      Variant(
+        subject: "coffer.postgresql", limit: Limit(subject: "PQexecPrepared", maximumRatio: 1.3, accepted: 4.5)
+      ) { first, count in
         try await each(first, count) { index in
           let entry = try await engine.entry(values.keys[values.slot(index)])
           precondition(entry?.value.count == 256)

@@ -41,7 +41,7 @@ func measurePuts(_ bench: inout Bench, _ directory: URL) async throws {
     "put.full.1", count: 2_000,
     [
       Variant(subject: "raw.fdatasync") { first, count in await each(first, count) { _ in raw.writePage() } },
-      Variant(subject: "sqlite.c", limit: Limit(subject: "raw.fdatasync", maximumRatio: 1.35), run: byHand(full)),
+      Variant(subject: "sqlite.c", limit: Limit(subject: "raw.fdatasync"), run: byHand(full)),
       // What blocks belongs on a thread of its own, and a task that waits for one costs two changes of threads.
       Variant(subject: "sqlite.c.queue", limit: Limit(subject: "sqlite.c")) { first, count in
         nonisolated(unsafe) let full = full  // One use at a time: each is awaited.

@@ -257,11 +257,8 @@ public final class TypedStore: Sendable {
   /// Use it where a user interface must be drawn immediately, and ``load(_:for:)-(_,StoreKey)`` if it returns `nil`.
   @inlinable  // the type is known where it is called
   public func cached<T: Sendable>(_ type: T.Type, for key: StoreKey) -> T? {
-    Self.unbox(cachedBox(key))
+    Self.unbox(lookUp(key).box)
   }
-
-  @usableFromInline
-  func cachedBox(_ key: StoreKey) -> (any AnyObject & Sendable)? { lookUp(key).box }
 
   /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: `StorageError`.

@@ -237,7 +237,7 @@ public actor StorageRouter: StorageProviding {
     guard let resolved = known(key.declaration) ?? known(key, ObjectIdentifier(K.Value.self)) else {
       return nil
     }
-    return TypedStore.unbox(cachedBox(resolved))
+    return TypedStore.unbox(lookUp(resolved).box)
   }
 
   @usableFromInline
@@ -253,11 +253,6 @@ public actor StorageRouter: StorageProviding {
         ?? registry.known(family.prefix, type, key.domain, isFamily: true)
     else { return nil }
     return (try? family.key(named: key.name)).map { resolved.member($0) }
-  }
-
-  @usableFromInline
-  nonisolated func cachedBox(_ resolved: ResolvedKey) -> (any AnyObject & Sendable)? {
-    resolved.store.cachedBox(resolved.key)
   }
 
   /// Removes a value. Removing a missing value is not an error.

@@ -11,8 +11,13 @@ package struct PersistenceCalls: Sendable {
 
   package func save<T: Codable>(_ value: T, for key: String) async throws {
     let key = try StoreKey(key)
+    try await store.save(ready(value, key))
+  }
+
+  private func ready<T: Codable>(_ value: T, _ key: StoreKey) throws -> ReadyValue {
     let encoded = try store.coding.encode(value, for: key)
-    try await store.save(encoded, of: Box(encoded, size: encoded.data.count), for: key)
+    return ReadyValue(
+      key: key, encoded: encoded, box: Box(encoded, size: encoded.data.count), traits: store.traits)
   }
 
   package func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
@@ -35,17 +40,14 @@ package struct PersistenceCalls: Sendable {
 
   package func saveBatch<T: Codable>(_ items: [(key: String, value: T)]) async throws {
     // Encode all values first, so that an encoding failure writes nothing.
-    let encoded = try items.map { item in
-      let key = try StoreKey(item.key)
-      return (key, try store.coding.encode(item.value, for: key))
-    }
+    let values = try items.map { try ready($0.value, try StoreKey($0.key)) }
     guard isAtomic else {
-      for (key, value) in encoded { try await store.save(value, of: Box(value, size: value.data.count), for: key) }
+      for value in values { try await store.save(value) }
       return
     }
-    guard !encoded.isEmpty else { return }
-    let batch = WriteBatch(encoded.map { .put($0.0, $0.1.data, $0.1.attributes) })
-    try await store.write(batch, encoded.map { ($0.0, Box($0.1, size: $0.1.data.count)) }, store.traits)
+    try await store.batch { batch in
+      for value in values { batch.save(value) }
+    }
   }
 
   package func loadBatch<T: Codable>(_ type: T.Type, keys: [String]) async throws -> [T?] {

@@ -68,13 +68,6 @@ package final class ByteCoding: Sendable {
     return try plainDecode(type, from: encoded, for: key)
   }
 
-  /// Checks that a value can be read. One of another version is intact: the next read migrates it.
-  func check<T: Decodable>(_ type: T.Type, _ encoded: EncodedValue, for key: StoreKey) throws {
-    do { _ = try decode(type, from: encoded, for: key) } catch let error as StorageError
-      where error.code == .migrationNeeded
-    {}
-  }
-
   /// Decodes a value of any version.
   func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
     try value(type, of: encoded, isNative: type != Data.self || encodesAllTypes, for: key) { data in

@@ -12,7 +12,8 @@ public import Foundation
 public struct StoreBatch: Sendable {
   fileprivate var operations: [WriteBatch.Operation] = []
   fileprivate var written: [(key: StoreKey, box: (any AnyBox)?)] = []
-  fileprivate let coding: ByteCoding
+  fileprivate var traits: ValueTraits = []
+  fileprivate let store: TypedStore
 
   /// Stores a value, replacing any existing one.
   /// - Parameters:
@@ -21,15 +22,27 @@ public struct StoreBatch: Sendable {
   ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public mutating func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
-    let encoded = try coding.encode(value, for: key).expiring(expires)
-    operations.append(.put(key, encoded.data, encoded.attributes))
-    written.append((key, Box(value, size: encoded.data.count)))
+    save(try CodedValue(store: store, key: key).ready(value, expires: expires))
   }
 
+  mutating func save(_ value: ReadyValue) { add(value.operation, value.traits, (value.key, value.box)) }
+
   /// Removes a value. Removing a missing value is not an error.
-  public mutating func delete(_ key: StoreKey) {
-    operations.append(.delete(key))
-    written.append((key, nil))
+  public mutating func delete(_ key: StoreKey) { delete(key, store.traits) }
+
+  mutating func delete(_ key: StoreKey, _ traits: ValueTraits) { add(.delete(key), traits, (key, nil)) }
+
+  mutating func clear(prefix: StoreKey, _ traits: ValueTraits) {
+    written.removeAll { $0.key.hasPrefix(prefix) }
+    add(.clear(prefix: prefix), traits, nil)
+  }
+
+  private mutating func add(
+    _ operation: WriteBatch.Operation, _ traits: ValueTraits, _ written: (key: StoreKey, box: (any AnyBox)?)?
+  ) {
+    operations.append(operation)
+    self.traits.formUnion(traits)
+    if let written { self.written.append(written) }
   }
 }
 
@@ -45,11 +58,16 @@ extension TypedStore {
   public func batch(
     durability: StoreDurability = .full, transaction: TransactionID? = nil, _ build: (inout StoreBatch) throws -> Void
   ) async throws {
-    var changes = StoreBatch(coding: coding)
+    var changes = StoreBatch(store: self)
     try build(&changes)
-    guard !changes.operations.isEmpty else { return }
-    try requireAtomicBatches(count: changes.operations.count)
+    let count = changes.operations.count
+    guard count > 0 else { return }
+    guard count == 1 || engine.isReadOnly || engine.capabilities.contains(.atomicBatches) else {
+      throw StorageError.unsupported(
+        "writing several values at once", advice: "Write them one by one. Nothing was written.",
+        location: engine.description)
+    }
     let batch = WriteBatch(changes.operations, transaction: transaction, durability: durability)
-    try await write(batch, changes.written, traits)
+    try await write(batch, changes.written, changes.traits)
   }
 }

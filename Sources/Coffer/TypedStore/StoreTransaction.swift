@@ -6,8 +6,8 @@ public import Foundation
 /// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
 /// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
 public final class StoreTransaction: Sendable {
-  private let attempt: TransactionAttempt
-  private let store: TypedStore
+  let attempt: TransactionAttempt
+  let store: TypedStore
 
   init(_ attempt: TransactionAttempt, _ store: TypedStore) {
     self.attempt = attempt
@@ -33,9 +33,10 @@ public final class StoreTransaction: Sendable {
   ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
   /// - Throws: `StorageError` with code `encodingFailed`.
   public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
-    let encoded = try store.coding.encode(value, for: key).expiring(expires)
-    try attempt.put(key, encoded, Box(value, size: encoded.data.count), store.traits)
+    try save(CodedValue(store: store, key: key).ready(value, expires: expires))
   }
+
+  func save(_ value: ReadyValue) throws { try attempt.put(value.key, value.encoded, value.box, value.traits) }
 
   /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError` with code `closed` outside of the closure.
@@ -73,15 +74,6 @@ extension TypedStore {
     durability: StoreDurability = .full, id: TransactionID? = nil, within limit: Duration? = .seconds(30),
     _ body: @escaping @Sendable (StoreTransaction) async throws -> R
   ) async throws -> R {
-    return try await attempts(durability: durability, id: id, within: limit) { attempt in
-      try await body(StoreTransaction(attempt, self))
-    }
-  }
-
-  func attempts<R: Sendable>(
-    durability: StoreDurability, id: TransactionID?, within limit: Duration?,
-    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
-  ) async throws -> R {
     // A store that is open for reading only refuses the commit, if there is one.
     let needed: StoreCapabilities.Features =
       engine.isReadOnly ? .snapshots : [.preconditions, .revisions, .atomicBatches, .snapshots]
@@ -105,7 +97,7 @@ extension TypedStore {
 
   private func attempts<R: Sendable>(
     _ durability: StoreDurability, _ id: TransactionID?, within limit: Duration?, _ conflicts: TransactionConflicts,
-    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
+    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
   ) async throws -> R {
     guard let limit else { return try await untilCommitted(durability, id, conflicts, body) }
     return try await withThrowingTaskGroup(of: R?.self) { group in
@@ -129,14 +121,14 @@ extension TypedStore {
 
   private func untilCommitted<R: Sendable>(
     _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: TransactionConflicts,
-    _ body: @escaping @Sendable (TransactionAttempt) async throws -> R
+    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
   ) async throws -> R {
     func once() async throws -> R? {
       let (outcome, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
         let attempt = TransactionAttempt(snapshot, location: location)
         defer { attempt.end() }
         do {
-          return (Result<R, any Error>.success(try await body(attempt)), attempt)
+          return (Result<R, any Error>.success(try await body(StoreTransaction(attempt, self))), attempt)
         } catch {
           return (.failure(error), attempt)
         }

@@ -12,16 +12,9 @@ extension TypedStore {
   public func saveAll<T: Encodable & Sendable>(
     _ items: [(StoreKey, T)], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
-    guard !items.isEmpty else { return }
-    try requireAtomicBatches(count: items.count)
-    var batch = WriteBatch(transaction: transaction, durability: durability)
-    var written: [(key: StoreKey, box: (any AnyBox)?)] = []
-    for (key, value) in items {
-      let encoded = try coding.encode(value, for: key)
-      batch.put(key, encoded.data, encoded.attributes)
-      written.append((key, Box(value, size: encoded.data.count)))
+    try await batch(durability: durability, transaction: transaction) { batch in
+      for (key, value) in items { try batch.save(value, for: key) }
     }
-    try await write(batch, written, traits)
   }
 
   /// Removes several values in one commit. Removing missing values is not an error.
@@ -29,10 +22,9 @@ extension TypedStore {
   public func deleteAll(
     _ keys: [StoreKey], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
-    guard !keys.isEmpty else { return }
-    try requireAtomicBatches(count: keys.count)
-    let batch = WriteBatch(keys.map { .delete($0) }, transaction: transaction, durability: durability)
-    try await write(batch, keys.map { ($0, nil) }, traits)
+    try await batch(durability: durability, transaction: transaction) { batch in
+      for key in keys { batch.delete(key) }
+    }
   }
 
   /// Returns the values of several keys in the same order, all of one state where the engine has snapshots. Cached
@@ -88,14 +80,6 @@ extension TypedStore {
     return try await engine.withSnapshot { snapshot in
       let needed = snapshot.revision == validTo ? missing : all
       return Array(zip(needed, try await snapshot.entries(needed.map { keys[$0] })))
-    }
-  }
-
-  func requireAtomicBatches(count: Int) throws {
-    guard count == 1 || engine.isReadOnly || engine.capabilities.contains(.atomicBatches) else {
-      throw StorageError.unsupported(
-        "writing several values at once", advice: "Write them one by one. Nothing was written.",
-        location: engine.description)
     }
   }
 }

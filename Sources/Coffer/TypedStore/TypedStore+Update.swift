@@ -62,14 +62,14 @@ extension TypedStore {
         var attributes = ValueAttributes.none
         attributes.expires = entry?.attributes.expires
         attributes[.accessControl] = entry?.attributes[.accessControl]
-        let encoded = try new.map { try plan.encode($0, expires: nil) }
-        if let encoded {
+        let ready = try new.map { try plan.ready($0, expires: nil) }
+        if let encoded = ready?.encoded {
           batch.put(key, encoded.data, attributes.merging(encoded.attributes))
         } else {
           batch.delete(key)
         }
         do {
-          try await commit(batch, [(key, new.map { Box($0, size: encoded?.data.count ?? 0) })], plan.traits)
+          try await commit(batch, [(key, ready?.box)], plan.traits)
           return new
         } catch let error as StorageError where error.code == .preconditionFailed {
           attempt += 1

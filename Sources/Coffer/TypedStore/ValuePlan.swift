@@ -20,11 +20,12 @@ protocol BoxedPlan: Sendable {
 protocol ValuePlan<Value>: BoxedPlan {
   associatedtype Value: Sendable
 
+  var store: TypedStore { get }
+  /// The policy for damage.
+  var damagePlan: DamagePlan { get }
+
   /// Decodes a stored value, as ``BoxedPlan/box(_:)`` does.
   func decode(_ encoded: EncodedValue) throws -> Value
-
-  /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
-  func handle(_ error: StorageError) async throws
 }
 
 extension BoxedPlan {
@@ -35,6 +36,14 @@ extension ValuePlan {
   var boxType: ObjectIdentifier { ObjectIdentifier(Box<Value>.self) }
 
   func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(try decode(encoded), size: encoded.data.count) }
+
+  /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
+  func handle(_ error: StorageError) async throws {
+    try await store.damage.handle(key, after: error, damagePlan) { encoded in
+      // A value of another version is intact: the next read migrates it.
+      do { _ = try decode(encoded) } catch let error as StorageError where error.code == .migrationNeeded {}
+    }
+  }
 }
 
 /// What is rare about a value, or about the values of a batch: decided once, and passed down with each call.
@@ -51,34 +60,47 @@ struct ValueTraits: OptionSet {
 
 /// The same for a value that is also written.
 protocol WritablePlan<Value>: ValuePlan {
-  /// Returns a value as it is stored.
+  /// Returns a value with what a write of it needs.
   /// - Parameter expires: the date from which the value is absent; `nil` for what the key declares.
-  func encode(_ value: Value, expires: Date?) throws -> EncodedValue
+  func ready(_ value: Value, expires: Date?) throws -> ReadyValue
+}
+
+/// A value that its plan has encoded: saves, batches and transactions write it without its type.
+struct ReadyValue: Sendable {
+  let key: StoreKey
+  let encoded: EncodedValue
+  let box: any AnyBox
+  let traits: ValueTraits
+
+  var operation: WriteBatch.Operation { .put(key, encoded.data, encoded.attributes) }
 }
 
 /// The plan of a value of a typed store.
-struct CodedValue<Value: Decodable & Sendable>: ValuePlan {
+struct CodedValue<Value: Sendable>: Sendable {
   let store: TypedStore
   let key: StoreKey
   /// The policy for damage of a call; `nil` for that of the store.
   var damage: DamagePlan?
 
   var traits: ValueTraits { store.traits }
+}
+
+extension CodedValue: BoxedPlan, ValuePlan where Value: Decodable {
+  var damagePlan: DamagePlan {
+    damage ?? DamagePlan(store.damage.policy) { [store, key] in store.coding.marked(EncodedValue($0), for: key) }
+  }
 
   func decode(_ encoded: EncodedValue) throws -> Value { try store.coding.decode(Value.self, from: encoded, for: key) }
+}
 
-  func handle(_ error: StorageError) async throws {
-    let (coding, key) = (store.coding, key)
-    let plan = damage ?? DamagePlan(store.damage.policy) { coding.marked(EncodedValue($0), for: key) }
-    try await store.damage.handle(key, after: error, plan) { try coding.check(Value.self, $0, for: key) }
+extension CodedValue where Value: Encodable {
+  func ready(_ value: Value, expires: Date? = nil) throws -> ReadyValue {
+    let encoded = try store.coding.encode(value, for: key).expiring(expires)
+    return ReadyValue(key: key, encoded: encoded, box: Box(value, size: encoded.data.count), traits: traits)
   }
 }
 
-extension CodedValue: WritablePlan where Value: Encodable {
-  func encode(_ value: Value, expires: Date?) throws -> EncodedValue {
-    try store.coding.encode(value, for: key).expiring(expires)
-  }
-}
+extension CodedValue: WritablePlan where Value: Codable {}
 
 /// The plan of a value whose stored form is cached, to be decoded by the caller.
 private struct StoredForm: BoxedPlan {

@@ -57,20 +57,19 @@ extension TypedStore {
     _ value: T, for key: StoreKey, since revision: StoreRevision?, expires: Date? = nil,
     durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
-    let encoded = try coding.encode(value, for: key).expiring(expires)
-    return try await saveIfUnchanged(
-      encoded, of: Box(value, size: encoded.data.count), for: key, since: revision, traits, durability, transaction)
+    let value = try CodedValue(store: self, key: key).ready(value, expires: expires)
+    return try await saveIfUnchanged(value, since: revision, durability, transaction)
   }
 
   func saveIfUnchanged(
-    _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, since revision: StoreRevision?,
-    _ traits: ValueTraits, _ durability: StoreDurability = .full, _ transaction: TransactionID? = nil
+    _ value: ReadyValue, since revision: StoreRevision?, _ durability: StoreDurability = .full,
+    _ transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
+    let key = value.key
     try await pending?.flush([key])
     let batch = WriteBatch(
-      [.require(key, revision), .put(key, encoded.data, encoded.attributes)], transaction: transaction,
-      durability: durability)
-    return try await commit(try engine.checkingConditions(batch), [(key, box)], traits).revision
+      [.require(key, revision), value.operation], transaction: transaction, durability: durability)
+    return try await commit(try engine.checkingConditions(batch), [(key, value.box)], value.traits).revision
   }
 
   /// Removes a value unless another writer has changed it since it was read.

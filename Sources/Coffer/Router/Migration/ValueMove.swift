@@ -79,7 +79,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
         case .newCopy: break
         case .end: return try await finish(.destinationKept, 0, destination, log)
         }
-      } else if (try? await encode(found, destination))?.encoded.data == entry.value {
+      } else if (try? await value(of: found, destination))?.encoded.data == entry.value {
         // A killed run has copied it into a store without records.
         return try await remove(found, found.count, destination)
       } else {
@@ -149,18 +149,16 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   // MARK: Writing
 
-  /// Returns the new value with its bytes, which can be read back.
-  private func encode(
-    _ found: [Source], _ destination: StorageRouter.ResolvedKey
-  ) async throws -> (value: Key.Value, encoded: EncodedValue) {
+  /// Returns the new value, whose bytes can be read back.
+  private func value(of found: [Source], _ destination: StorageRouter.ResolvedKey) async throws -> ReadyValue {
     let values = MigrationValues(found: found.map { ($0.key.key.name, $0.key.descriptor.domain, $0.value) })
     let value = try await make(values)
     // A value that expires does not become one that never does.
     let expires = found.compactMap(\.entry.attributes.expires).min()
     let plan = DeclaredValue(router, key, destination)
-    let encoded = try plan.encode(value, expires: expires)
-    _ = try plan.decode(encoded)
-    return (value, encoded)
+    let ready = try plan.ready(value, expires: expires)
+    _ = try plan.decode(ready.encoded)
+    return ready
   }
 
   /// Stores the new value, reads it back, and removes the older ones: all in one commit if they are in one store.
@@ -168,25 +166,23 @@ struct ValueMove<Key: StorageKey>: Sendable {
     _ found: [Source], over present: Present, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) async throws -> MigrationResult? {
     let (store, engine) = (destination.store, destination.store.engine)
-    let (value, encoded) = try await encode(found, destination)
+    let value = try await value(of: found, destination)
     let revision: StoreRevision? = if case .value(let entry) = present { entry.revision } else { nil }
     let isOneStore = log.isWritable && found.allSatisfy { $0.resolved.store === store }
     let isDone = isOneStore && router.unprotected(sources, of: destination).isEmpty
     var operations: [WriteBatch.Operation] = isChecked(store) ? [.require(destination.key, revision)] : []
-    operations.append(.put(destination.key, encoded.data, encoded.attributes))
+    operations.append(value.operation)
     let marks = isDone ? nil : found.map(\.mark)
     operations += try record(isDone ? .done : .copied, .migrated, found.count, of: marks, destination, log)
     if isOneStore { operations += found.flatMap { removal(of: $0) } }
-    var written: [(key: StoreKey, box: (any AnyBox)?)] = [
-      (destination.key, Box(value, size: encoded.data.count))
-    ]
+    var written: [(key: StoreKey, box: (any AnyBox)?)] = [(destination.key, value.box)]
     if isOneStore { written += found.map { ($0.resolved.key, nil) } }
     let commit: StoreCommit
     do {
       commit = try await store.commit(WriteBatch(operations), written, store.traits.union(destination.traits))
     } catch let error as StorageError where error.code == .preconditionFailed { return nil }
     let entry = try await engine.entry(destination.key)
-    guard entry?.value == encoded.data else {
+    guard entry?.value == value.encoded.data else {
       guard entry?.revision == commit.revision || !isChecked(store) else { return nil }  // It was changed since.
       throw StorageError(
         .damaged, "The migrated value was not read back as it was written.",

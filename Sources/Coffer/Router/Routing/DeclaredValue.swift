@@ -1,62 +1,66 @@
 import Foundation
 
 /// The plan of a value of a declared key.
-struct DeclaredValue<K: StorageKey>: WritablePlan {
+struct DeclaredValue<Value: Sendable>: WritablePlan {
   private let router: StorageRouter
-  private let declaration: K
+  private let coder: DeclaredCoder<Value>
   let resolved: StorageRouter.ResolvedKey
 
-  init(_ router: StorageRouter, _ declaration: K, _ resolved: StorageRouter.ResolvedKey) {
-    (self.router, self.declaration, self.resolved) = (router, declaration, resolved)
+  @inline(__always)  // the type of the value is looked up once
+  init<K: StorageKey>(
+    _ router: StorageRouter, _ declaration: K, _ resolved: StorageRouter.ResolvedKey
+  ) where K.Value == Value {
+    (self.router, self.resolved, coder) = (router, resolved, resolved.coder(of: declaration))
   }
 
   var key: StoreKey { resolved.key }
+  var store: TypedStore { resolved.store }
   var traits: ValueTraits { resolved.traits }
-  private var serializer: Serializer<K.Value> { declaration.serializer }
-  private var schema: DeclaredSchema? { resolved.record.schema }
-  private var location: String { resolved.store.coding.location }
 
-  func decode(_ encoded: EncodedValue) throws -> K.Value { try serializer.value(from: encoded, resolved) }
+  var damagePlan: DamagePlan {
+    if let own = coder.damagePolicy { return DamagePlan(own) { try encode($0) } }
+    return DamagePlan(store.damage.policy) { [resolved] in EncodedValue($0, resolved.attributes()) }
+  }
+
+  func decode(_ encoded: EncodedValue) throws -> Value { try coder.value(from: encoded, of: resolved) }
 
   /// - Throws: `encodingFailed`; `dataTooLargeForSync`. Nothing was written.
-  func encode(_ value: K.Value, expires: Date? = nil) throws -> EncodedValue {
-    try router.complete(try serializer.encoded(value, resolved.store.coding, key), of: resolved, expires: expires)
+  @inline(__always)  // one frame less for each write
+  func ready(_ value: Value, expires: Date? = nil) throws -> ReadyValue {
+    let (encoded, box) = try coder.encoded(value, of: resolved)
+    try router.checkSize(encoded.data.count, resolved.record, key)
+    let attributes = resolved.attributes(expires: expires).merging(encoded.attributes)
+    return ReadyValue(key: key, encoded: EncodedValue(encoded.data, attributes), box: box, traits: traits)
   }
 
-  func handle(_ error: StorageError) async throws {
-    let (resolved, damage) = (resolved, resolved.store.damage)
-    let plan =
-      if let own = declaration.damagePolicy {
-        DamagePlan(own) { try encode($0) }
-      } else {
-        DamagePlan(damage.policy) {
-          EncodedValue($0, (resolved.record.schema?.mark ?? .none).merging(resolved.attributes))
-        }
-      }
-    try await damage.handle(key, after: error, plan) { encoded in
-      // A value of an older version is intact: the next read migrates it.
-      do { _ = try decode(encoded) } catch let error as StorageError where error.code == .migrationNeeded {}
-    }
-  }
+  func encode(_ value: Value) throws -> EncodedValue { try ready(value).encoded }
 }
 
 extension StorageRouter {
   /// Resolves a key, and returns the plan of its value.
-  nonisolated func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
+  nonisolated func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K.Value> {
     DeclaredValue(self, key, try await resolve(key))
   }
 }
 
 extension StorageRouter {
-  /// Returns a value with the attributes of its key.
-  /// - Throws: `dataTooLargeForSync`.
-  nonisolated func complete(
-    _ encoded: EncodedValue, of resolved: ResolvedKey, expires: Date?
-  ) throws -> EncodedValue {
-    var attributes = encoded.attributes
-    if let schema = resolved.record.schema { attributes = schema.mark.merging(attributes) }
-    try checkSize(encoded.data.count, resolved.record, resolved.key)
-    return EncodedValue(encoded.data, resolved.attributes(expires: expires).merging(attributes))
+  @inline(never)  // The function that suspends would allocate what this one has on its stack.
+  nonisolated func ready<K: StorageKey>(
+    _ value: K.Value, for key: K, _ resolved: ResolvedKey, expires: Date?
+  ) throws -> ReadyValue {
+    try DeclaredValue(self, key, resolved).ready(value, expires: expires)
+  }
+}
+
+extension StorageRouter.ResolvedKey {
+  /// Returns the coder of a key: the one that is known, if it is of the same declaration.
+  @inline(__always)
+  func coder<K: StorageKey>(of key: K) -> DeclaredCoder<K.Value> {
+    guard declaration === key.declaration, coder.valueType == ObjectIdentifier(K.Value.self) else {
+      return DeclaredCoder(key)
+    }
+    // Nothing else is a coder. A checked cast would look the type up for each value.
+    return unsafeDowncast(coder, to: DeclaredCoder<K.Value>.self)
   }
 }
 
@@ -70,25 +74,38 @@ protocol BoxCoder: AnyObject, Sendable {
 final class DeclaredCoder<Value: Sendable>: BoxCoder {
   let valueType = ObjectIdentifier(Value.self)
   let boxType = ObjectIdentifier(Box<Value>.self)
+  let damagePolicy: DamagePolicy<Value>?
   private let boxClass = Box<Value>.self
   // The parts of the serializer: a copy of it would look its type up.
   private let isNative: Bool
   private let encode: @Sendable (Value) throws -> Data
   private let decode: @Sendable (Data) throws -> Value
 
-  init<K: StorageKey>(_ key: K) where K.Value == Value {
-    let serializer = key.serializer
+  @inline(never)  // The types that only it needs would be looked up for each value.
+  convenience init<K: StorageKey>(_ key: K) where K.Value == Value {
+    self.init(key.serializer, key.damagePolicy)
+  }
+
+  init(_ serializer: Serializer<Value>, _ damagePolicy: DamagePolicy<Value>? = nil) {
     (isNative, encode, decode) = (serializer.isNative, serializer.encode, serializer.decode)
+    self.damagePolicy = damagePolicy
   }
 
   func box(_ encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> any AnyBox {
-    let (coding, key) = (resolved.store.coding, resolved.key)
-    try resolved.record.schema?.requirePresent(encoded.attributes, of: key, at: coding.location)
-    let value = try coding.value(Value.self, of: encoded, isNative: isNative, for: key, decode: decode)
-    return boxClass.init(value, size: encoded.data.count)
+    boxClass.init(try value(from: encoded, of: resolved), size: encoded.data.count)
   }
 
-  /// Returns a value as it is stored, and as it is cached.
+  /// Decodes a value of the present version.
+  /// - Throws: `StorageError`: `migrationNeeded` for a version that has a step, `newerFormat` for a later one that has
+  ///   none.
+  @inline(__always)  // one frame less for each read
+  func value(from encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> Value {
+    try resolved.requirePresent(encoded.attributes)
+    return try resolved.store.coding.value(
+      Value.self, of: encoded, isNative: isNative, for: resolved.key, decode: decode)
+  }
+
+  /// Returns a value as it is stored, without the attributes of its key, and as it is cached.
   func encoded(_ value: Value, of resolved: StorageRouter.ResolvedKey) throws -> (EncodedValue, any AnyBox) {
     let encoded = try resolved.store.coding.stored(value, isNative: isNative, for: resolved.key) { try encode(value) }
     return (encoded, boxClass.init(value, size: encoded.data.count))

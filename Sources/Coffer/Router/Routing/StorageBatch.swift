@@ -10,26 +10,11 @@ public import Foundation
 /// ```
 public struct StorageBatch: Sendable {
   /// A change of a resolved key.
-  struct Step: Sendable {
-    let resolved: StorageRouter.ResolvedKey
-    let operation: WriteBatch.Operation
-    let box: (any AnyBox)?
-  }
+  fileprivate typealias Step = (
+    resolved: StorageRouter.ResolvedKey, add: @Sendable (inout StoreBatch) -> Void
+  )
 
   fileprivate var steps: [@Sendable (StorageRouter) async throws -> Step] = []
-
-  /// Returns the values that are stored after all steps; `nil` is a removal.
-  fileprivate static func written(_ steps: [Step]) -> [(key: StoreKey, box: (any AnyBox)?)] {
-    var written: [(key: StoreKey, box: (any AnyBox)?)] = []
-    for step in steps {
-      if case .clear(let prefix?) = step.operation {
-        written.removeAll { $0.key.hasPrefix(prefix) }
-      } else {
-        written.append((step.resolved.key, step.box))
-      }
-    }
-    return written
-  }
 
   /// Stores a value, replacing any existing one.
   /// - Parameters:
@@ -37,14 +22,18 @@ public struct StorageBatch: Sendable {
   ///   - key: the key of the value.
   ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
   public mutating func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) {
-    steps.append { try await $0.step(value, key, expires) }
+    steps.append { router in
+      let plan = try await router.plan(key)
+      let ready = try plan.ready(value, expires: expires)
+      return (plan.resolved, { $0.save(ready) })
+    }
   }
 
   /// Removes a value. Removing a missing value is not an error.
   public mutating func remove<K: StorageKey>(_ key: K) {
     steps.append { router in
       let resolved = try await router.resolve(key)
-      return Step(resolved: resolved, operation: .delete(resolved.key), box: nil)
+      return (resolved, { $0.delete(resolved.key, resolved.traits) })
     }
   }
 
@@ -52,7 +41,7 @@ public struct StorageBatch: Sendable {
   public mutating func removeAll<ID, Value>(of family: KeyFamily<ID, Value>) {
     steps.append { router in
       let resolved = try await router.resolve(declaration: family.declaration)
-      return Step(resolved: resolved, operation: resolved.record.removal, box: nil)
+      return (resolved, { $0.clear(prefix: resolved.record.key, resolved.traits) })
     }
   }
 }
@@ -74,19 +63,9 @@ extension StorageRouter {
     guard let store = steps.first?.resolved.store else { return }
     try refuseSeveralStores(
       steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
-    let batch = WriteBatch(steps.map(\.operation), transaction: transaction, durability: durability)
-    let traits = steps.reduce(into: ValueTraits()) { $0.formUnion($1.resolved.traits) }
-    try await store.write(batch, StorageBatch.written(steps), traits)
-  }
-
-  fileprivate nonisolated func step<K: StorageKey>(
-    _ value: K.Value, _ key: K, _ expires: Date?
-  ) async throws -> StorageBatch.Step {
-    let plan = try await plan(key)
-    let encoded = try plan.encode(value, expires: expires)
-    return StorageBatch.Step(
-      resolved: plan.resolved, operation: .put(plan.key, encoded.data, encoded.attributes),
-      box: Box(value, size: encoded.data.count))
+    try await store.batch(durability: durability, transaction: transaction) { batch in
+      for step in steps { step.add(&batch) }
+    }
   }
 
   /// Resolves each of several keys, and all of them again if one has put the encryption before their store.

@@ -96,6 +96,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
   private let router: StorageRouter
   private let resolved: StorageRouter.ResolvedKey
   private let family: KeyFamily<ID, Value>
+  private let coder: DeclaredCoder<Value>
   private let pageSize: Int
   private var page: ArraySlice<StoreEntry> = []
   private var last: StoreKey?
@@ -103,7 +104,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
   init(
     _ router: StorageRouter, _ resolved: StorageRouter.ResolvedKey, _ family: KeyFamily<ID, Value>, pageSize: Int
   ) {
-    self.router = router
+    (self.router, coder) = (router, resolved.coder(of: family.declaration))
     (self.resolved, self.family, self.pageSize) = (resolved, family, pageSize)
   }
 
@@ -115,7 +116,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
     last = entry.key
     return (
       try family.id(entry.key, resolved),
-      try family.template.serializer.value(from: EncodedValue(entry), resolved.member(entry.key))
+      try coder.value(from: EncodedValue(entry), of: resolved.member(entry.key))
     )
   }
 

@@ -64,8 +64,6 @@ public actor StorageRouter: StorageProviding {
     /// What is rare about the value.
     let traits: ValueTraits
     let coder: any BoxCoder
-    /// The attributes of a value that is stored now.
-    var attributes: ValueAttributes { attributes(expires: nil) }
 
     init(
       _ record: KeyRegistry.Record, _ store: TypedStore, of declared: some StorageKey,
@@ -98,10 +96,10 @@ public actor StorageRouter: StorageProviding {
 
     /// Returns the attributes of a value that is stored now.
     /// - Parameter expires: the date from which the value is absent; by default, the end of the key's lifetime.
-    func attributes(expires: Date?) -> ValueAttributes {
+    func attributes(expires: Date? = nil) -> ValueAttributes {
       let lifetime = record.descriptor.lifetime
-      guard expires != nil || lifetime != nil else { return record.attributes }
-      var attributes = record.attributes
+      guard expires != nil || lifetime != nil || traits.contains(.versioned) else { return record.attributes }
+      var attributes = (record.schema?.mark ?? .none).merging(record.attributes)
       attributes.expires = expires ?? lifetime.map { store.engine.clock.now() + $0.inSeconds }
       return attributes
     }
@@ -154,8 +152,7 @@ public actor StorageRouter: StorageProviding {
     transaction: TransactionID? = nil
   ) async throws {
     let resolved = if let known = known(key.declaration) { known } else { try await resolve(key) }
-    let (encoded, box) = try encoded(value, for: key, resolved, expires)
-    try await resolved.store.save(encoded, of: box, for: resolved.key, durability, transaction, resolved.traits)
+    try await resolved.store.save(ready(value, for: key, resolved, expires: expires), durability, transaction)
   }
 
   /// Returns the value of a key, or its default while there is none.
@@ -181,40 +178,24 @@ public actor StorageRouter: StorageProviding {
     _ key: K, _ resolved: ResolvedKey, notCachedAt revision: StoreRevision?
   ) async throws -> (any AnyObject & Sendable)? {
     do { return try await resolved.store.read(resolved, notCachedAt: revision) } catch let error as StorageError {
-      return try await recover(from: error, key, resolved)
+      return try await load(key, resolved, after: error)
     }
   }
 
-  private nonisolated func recover<K: StorageKey>(
-    from error: StorageError, _ key: K, _ resolved: ResolvedKey
+  /// - Parameter error: the error of a read; `nil` if the value was not read before.
+  @inline(never)  // A read that succeeds without it needs no room for it.
+  private nonisolated func load<K: StorageKey>(
+    _ key: K, _ resolved: ResolvedKey, after error: StorageError? = nil
   ) async throws -> (any AnyBox)? {
-    try await resolved.store.recover(from: error, DeclaredValue(self, key, resolved))
-  }
-
-  private nonisolated func encoded<K: StorageKey>(
-    _ value: K.Value, for key: K, _ resolved: ResolvedKey, _ expires: Date?
-  ) throws -> (EncodedValue, any AnyBox) {
-    guard resolved.declaration === key.declaration, resolved.coder.valueType == ObjectIdentifier(K.Value.self) else {
-      return try encodedAnew(value, for: key, resolved, expires)
-    }
-    // Nothing else is a coder. A checked cast would look the type up for each value.
-    let coder = unsafeDowncast(resolved.coder, to: DeclaredCoder<K.Value>.self)
-    let (encoded, box) = try coder.encoded(value, of: resolved)
-    return (try complete(encoded, of: resolved, expires: expires), box)
-  }
-
-  @inline(never)  // The types that only it needs would be looked up for each value.
-  private nonisolated func encodedAnew<K: StorageKey>(
-    _ value: K.Value, for key: K, _ resolved: ResolvedKey, _ expires: Date?
-  ) throws -> (EncodedValue, any AnyBox) {
-    let encoded = try DeclaredValue(self, key, resolved).encode(value, expires: expires)
-    return (encoded, Box(value, size: encoded.data.count))
+    let plan = DeclaredValue(self, key, resolved)
+    guard let error else { return try await plan.store.load(plan) }
+    return try await plan.store.recover(from: error, plan)
   }
 
   @usableFromInline
   nonisolated func resolveAndGet<K: StorageKey>(_ key: K) async throws -> K.Value {
     let resolved = try await resolve(key)
-    if let value = try await stored(key, resolved) ?? key.defaultValue { return value }
+    if let value: K.Value = TypedStore.unbox(try await load(key, resolved)) ?? key.defaultValue { return value }
     throw absent(resolved)
   }
 
@@ -223,11 +204,7 @@ public actor StorageRouter: StorageProviding {
 
   /// Returns the stored value of a key, or `nil` when it is proven absent, regardless of its default.
   nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? {
-    try await stored(key, try await resolve(key))
-  }
-
-  private nonisolated func stored<K: StorageKey>(_ key: K, _ resolved: ResolvedKey) async throws -> K.Value? {
-    TypedStore.unbox(try await resolved.store.load(DeclaredValue(self, key, resolved)))
+    TypedStore.unbox(try await load(key, try await resolve(key)))
   }
 
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent. Takes
@@ -293,7 +270,7 @@ public actor StorageRouter: StorageProviding {
     _ key: K, _ transform: @Sendable (inout K.Value) throws -> Void
   ) async throws -> K.Value {
     let plan = try await plan(key)
-    let stored = try await plan.resolved.store.update(plan, .full, nil) { old in
+    let stored = try await plan.store.update(plan, .full, nil) { old in
       guard var value = old ?? key.defaultValue else { throw StorageError.absent(plan.resolved) }
       try transform(&value)
       return value

@@ -17,7 +17,7 @@ public struct StorageState: Sendable {
         .unregisteredKey, "The key is not part of this state.",
         advice: "Pass it to state(of:), together with the others.", key: name)
     }
-    if let encoded { return try key.serializer.value(from: encoded, resolved) }
+    if let encoded { return try resolved.coder(of: key).value(from: encoded, of: resolved) }
     if let value = key.defaultValue { return value }
     throw StorageError.absent(resolved)
   }

@@ -5,29 +5,26 @@ public import Foundation
 /// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
 /// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
 public final class StorageTransaction: Sendable {
-  private let attempt: TransactionAttempt
-  private let store: TypedStore
+  private let base: StoreTransaction
   private let router: StorageRouter
 
-  init(_ attempt: TransactionAttempt, _ store: TypedStore, _ router: StorageRouter) {
-    self.attempt = attempt
-    self.store = store
-    self.router = router
+  init(_ base: StoreTransaction, _ router: StorageRouter) {
+    (self.base, self.router) = (base, router)
   }
 
   /// Returns the value of a key, or its default while there is none. The closure runs again if another writer changes
   /// the key before the commit.
   /// - Throws: `StorageError`: `notFound` when there is neither; `notAtomic` for a key of another store.
   public func get<K: StorageKey>(_ key: K) async throws -> K.Value {
-    let plan = try await plan(key)
-    if let value = try await attempt.load(plan) ?? key.defaultValue { return value }
+    let plan = DeclaredValue(router, key, try await resolve(key))
+    if let value = try await base.attempt.load(plan) ?? key.defaultValue { return value }
     throw StorageError.absent(plan.resolved)
   }
 
   /// Returns whether there is a stored value, regardless of the key's default, without reading it.
   /// - Throws: `StorageError` when it cannot be determined; `notAtomic` for a key of another store.
   public func exists<K: StorageKey>(_ key: K) async throws -> Bool {
-    try await attempt.exists(resolve(key).key)
+    try await base.exists(resolve(key).key)
   }
 
   /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
@@ -37,37 +34,31 @@ public final class StorageTransaction: Sendable {
   ///   - expires: the date from which the value is absent; by default, the end of the key's lifetime, if it has one.
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
   public func set<K: StorageKey>(_ value: K.Value, for key: K, expires: Date? = nil) async throws {
-    let plan = try await plan(key)
-    let encoded = try plan.encode(value, expires: expires)
-    try attempt.put(plan.key, encoded, Box(value, size: encoded.data.count), plan.traits)
+    try base.save(DeclaredValue(router, key, try await resolve(key)).ready(value, expires: expires))
   }
 
   /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError`: `notAtomic` for a key of another store.
   public func remove<K: StorageKey>(_ key: K) async throws {
     let resolved = try await resolve(key)
-    try attempt.delete(resolved.key, resolved.traits)
-  }
-
-  private func plan<K: StorageKey>(_ key: K) async throws -> DeclaredValue<K> {
-    DeclaredValue(router, key, try await resolve(key))
+    try base.attempt.delete(resolved.key, resolved.traits)
   }
 
   private func resolve<K: StorageKey>(_ key: K) async throws -> StorageRouter.ResolvedKey {
     if try router.mustMigrate(key) {
       // The snapshot of this attempt has the state before the migration.
-      attempt.prepare { [router] in _ = try await router.resolve(key) }
+      base.attempt.prepare { [router] in _ = try await router.resolve(key) }
       throw StorageError(
         .migrationNeeded, "The key must be migrated before the transaction.",
         advice: "Let this error end the closure, which runs again. Nothing was written.",
-        location: store.engine.description)
+        location: base.store.engine.description)
     }
     let resolved = try await router.resolve(key)
-    guard resolved.store === store else {
+    guard resolved.store === base.store else {
       throw StorageError(
         .notAtomic,
         "The key is in another store than the transaction: \(resolved.store.engine.description) instead of "
-          + "\(store.engine.description).",
+          + "\(base.store.engine.description).",
         advice: "Use one transaction per store, or give the keys one domain. Nothing was written.", key: resolved.key)
     }
     return resolved
@@ -105,8 +96,8 @@ extension StorageRouter {
     while true {
       let store = try await openStores.store(of: domain)
       do {
-        return try await store.attempts(durability: durability, id: id, within: limit) { attempt in
-          try await body(StorageTransaction(attempt, store, self))
+        return try await store.transaction(durability: durability, id: id, within: limit) {
+          try await body(StorageTransaction($0, self))
         }
       } catch let error as StorageError where error.code == .notAtomic {
         // A key of the transaction may have put the encryption before the store, or be known with the store before it.
@@ -121,7 +112,7 @@ extension StorageRouter {
   /// - Throws: `StorageError`: `unsupported` for a store without revisions.
   public nonisolated func versioned<K: StorageKey>(_ key: K) async throws -> Versioned<K.Value> {
     let plan = try await plan(key)
-    return try await plan.resolved.store.loadVersioned(plan)
+    return try await plan.store.loadVersioned(plan)
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -138,8 +129,6 @@ extension StorageRouter {
     _ value: K.Value, for key: K, since revision: StoreRevision?, expires: Date? = nil
   ) async throws -> StoreRevision {
     let plan = try await plan(key)
-    let encoded = try plan.encode(value, expires: expires)
-    return try await plan.resolved.store.saveIfUnchanged(
-      encoded, of: Box(value, size: encoded.data.count), for: plan.key, since: revision, plan.traits)
+    return try await plan.store.saveIfUnchanged(plan.ready(value, expires: expires), since: revision)
   }
 }

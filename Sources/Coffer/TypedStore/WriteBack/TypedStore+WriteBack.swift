@@ -33,12 +33,9 @@ extension TypedStore {
 
   /// Adds a value with nothing rare to the pending writes, without a batch.
   /// - Returns: `false` if it must be written as a batch: it is committed at once, or after a flush, or refused.
-  func addToPending(
-    _ encoded: EncodedValue, of box: any AnyBox, for key: StoreKey, _ durability: StoreDurability,
-    _ traits: ValueTraits
-  ) throws -> Bool {
-    guard let pending, traits.isEmpty, !engine.isReadOnly else { return false }
-    return try pending.put(key, encoded, box, durability)
+  func addToPending(_ value: ReadyValue, _ durability: StoreDurability) throws -> Bool {
+    guard let pending, value.traits.isEmpty, !engine.isReadOnly else { return false }
+    return try pending.put(value.key, value.encoded, value.box, durability)
   }
 
   /// The writes that are not committed yet; none for a store without write-back.

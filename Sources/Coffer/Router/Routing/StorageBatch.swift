@@ -10,9 +10,7 @@ public import Foundation
 /// ```
 public struct StorageBatch: Sendable {
   /// A change of a resolved key.
-  fileprivate typealias Step = (
-    resolved: StorageRouter.ResolvedKey, add: @Sendable (inout StoreBatch) -> Void
-  )
+  fileprivate typealias Step = (resolved: StorageRouter.ResolvedKey, add: @Sendable (inout StoreBatch) -> Void)
 
   fileprivate var steps: [@Sendable (StorageRouter) async throws -> Step] = []
 
@@ -59,36 +57,34 @@ extension StorageRouter {
   ) async throws {
     var changes = StorageBatch()
     try build(&changes)
-    let steps = try await inOneStore(changes.steps.count, \.resolved) { try await changes.steps[$0](self) }
+    let advice = "Make a batch for each store, or give the keys one domain. Nothing was written."
+    let steps = try await inOneStore(changes.steps.count, \.resolved, advice) { try await changes.steps[$0](self) }
     guard let store = steps.first?.resolved.store else { return }
-    try refuseSeveralStores(
-      steps.map(\.resolved), advice: "Make a batch for each store, or give the keys one domain. Nothing was written.")
     try await store.batch(durability: durability, transaction: transaction) { batch in
       for step in steps { step.add(&batch) }
     }
   }
 
   /// Resolves each of several keys, and all of them again if one has put the encryption before their store.
+  /// - Throws: `notAtomic` when the keys are in several stores.
   nonisolated func inOneStore<T>(
-    _ count: Int, _ key: (T) -> ResolvedKey, _ resolve: (Int) async throws -> T
+    _ count: Int, _ key: (T) -> ResolvedKey, _ advice: String, _ resolve: (Int) async throws -> T
   ) async throws -> [T] {
-    var (all, isLast) = ([T](), false)
+    var isLast = false
     while true {
+      var all: [T] = []
       for index in 0..<count { all.append(try await resolve(index)) }
-      guard !isLast, let first = all.first.map({ key($0).store }), all.contains(where: { key($0).store !== first })
-      else { return all }
+      let stores = all.map { key($0).store }
+      guard let first = stores.first, let other = stores.first(where: { $0 !== first }) else { return all }
+      guard !isLast else {
+        throw StorageError(
+          .notAtomic,
+          "The keys are in several stores, which have no common commit or snapshot: \(first.engine.description) and "
+            + "\(other.engine.description).",
+          advice: advice)
+      }
       registry.forgetStores()
-      (all, isLast) = ([], true)
+      isLast = true
     }
-  }
-
-  nonisolated func refuseSeveralStores(_ resolved: [ResolvedKey], advice: String) throws {
-    let stores = resolved.map(\.store)
-    guard let first = stores.first, let other = stores.first(where: { $0 !== first }) else { return }
-    throw StorageError(
-      .notAtomic,
-      "The keys are in several stores, which have no common commit or snapshot: \(first.engine.description) and "
-        + "\(other.engine.description).",
-      advice: advice)
   }
 }

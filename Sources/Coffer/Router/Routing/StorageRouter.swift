@@ -165,7 +165,7 @@ public actor StorageRouter: StorageProviding {
     if let value: K.Value = TypedStore.unbox(box) { return value }
     let read = try await load(key, resolved, notCachedAt: revision)
     if let value: K.Value = TypedStore.unbox(read) ?? key.defaultValue { return value }
-    throw absent(resolved)
+    throw StorageError.absent(resolved)
   }
 
   @usableFromInline
@@ -196,11 +196,8 @@ public actor StorageRouter: StorageProviding {
   nonisolated func resolveAndGet<K: StorageKey>(_ key: K) async throws -> K.Value {
     let resolved = try await resolve(key)
     if let value: K.Value = TypedStore.unbox(try await load(key, resolved)) ?? key.defaultValue { return value }
-    throw absent(resolved)
+    throw StorageError.absent(resolved)
   }
-
-  @usableFromInline
-  nonisolated func absent(_ resolved: ResolvedKey) -> StorageError { .absent(resolved) }
 
   /// Returns the stored value of a key, or `nil` when it is proven absent, regardless of its default.
   nonisolated func stored<K: StorageKey>(_ key: K) async throws -> K.Value? {
@@ -327,6 +324,7 @@ public actor StorageRouter: StorageProviding {
 }
 
 extension StorageError {
+  @usableFromInline
   static func absent(_ resolved: StorageRouter.ResolvedKey) -> StorageError {
     StorageError(
       .notFound, "There is no value, and the key has no default.", advice: "Store one, or give the key a default.",

@@ -30,10 +30,10 @@ extension StorageRouter {
   /// - Throws: `notAtomic` when the keys are in several stores, which have no common snapshot; `StorageError` when the
   ///   values cannot be read.
   public nonisolated func state(of keys: [any StorageKey]) async throws -> StorageState {
-    let resolved = try await inOneStore(keys.count, \.self) { try await resolve(keys[$0]) }
+    let advice = "Read the keys of each store separately, or give the keys one domain."
+    let resolved = try await inOneStore(keys.count, \.self, advice) { try await resolve(keys[$0]) }
     var state = StorageState()
     guard let store = resolved.first?.store else { return state }
-    try refuseSeveralStores(resolved, advice: "Read the keys of each store separately, or give the keys one domain.")
     try await store.flush()
     let entries = try await store.reading {
       let entries = try await store.engine.entries(resolved.map(\.key))

@@ -47,7 +47,8 @@ public protocol StorageKey<Value>: Sendable {
   /// The treatment of a damaged value; `nil`, the default, for the policy of its store.
   var damagePolicy: DamagePolicy<Value>? { get }
   /// An object that identifies the declaration: keys with the same object agree in every part, so a router does not
-  /// compare them again. `nil` by default.
+  /// compare them again. `nil` by default: of such keys with one name, the first that a router meets gives serializer
+  /// and damage policy for all.
   var declaration: (any AnyObject & Sendable)? { get }
   /// The names of the family that the key is a member of, which share one declaration; `nil` by default.
   var family: KeyFamilyNamespace? { get }

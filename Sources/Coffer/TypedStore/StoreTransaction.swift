@@ -60,7 +60,8 @@ extension TypedStore {
   /// again** with the newer values. It must therefore have no side effects. From the second attempt on, the
   /// transactions of this store run one after the other, so that they no longer disturb each other. Nothing is written
   /// when the closure throws or the task is cancelled. A transaction inside the closure, and any other write to a key
-  /// that the closure has read, conflicts with it.
+  /// that the closure has read, conflicts with it. The closure also runs again after a value that it has read was
+  /// migrated, or was damaged and replaced by its ``DamagePolicy``.
   ///
   /// - Parameters:
   ///   - durability: the failures that the writes survive once the call returns.
@@ -123,6 +124,8 @@ extension TypedStore {
     _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: TransactionConflicts,
     _ body: @escaping @Sendable (StoreTransaction) async throws -> R
   ) async throws -> R {
+    // The damaged values whose policies were run, with the errors of those that could not be replaced.
+    var handled: [StoreKey: (any Error)?] = [:]
     func once() async throws -> R? {
       let (outcome, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
         let attempt = TransactionAttempt(snapshot, location: location)
@@ -141,6 +144,19 @@ extension TypedStore {
       if let preparation = attempt.preparation {
         try await preparation()
         return nil
+      }
+      var isReplaced = false
+      for (key, handle) in attempt.damaged where handled[key] == nil {
+        do {
+          try await handle()
+          (handled[key], isReplaced) = (.some(nil), true)
+        } catch { handled[key] = .some(error) }
+      }
+      if isReplaced { return nil }
+      if case .failure(let error as StorageError) = outcome, error.code == .damaged, let key = error.key,
+        let reason = handled[key] ?? nil
+      {
+        throw reason
       }
       let result = try outcome.get()
       try Task.checkCancellation()

@@ -12,6 +12,7 @@ final class TransactionAttempt: Sendable {
     var traits: ValueTraits = []
     var isEnded = false
     var migration: StorageError?
+    var damaged: [StoreKey: @Sendable () async throws -> Void] = [:]
     var preparation: (@Sendable () async throws -> Void)?
   }
 
@@ -42,9 +43,14 @@ final class TransactionAttempt: Sendable {
 
   /// Returns a value as the attempt sees it.
   func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
-    guard let stored = try await value(of: plan.key) else { return nil }
-    do { return try plan.decode(stored) } catch let error as StorageError where error.code == .migrationNeeded {
-      state.withLock { $0.migration = $0.migration ?? error }
+    do {
+      guard let stored = try await value(of: plan.key) else { return nil }
+      return try plan.decode(stored)
+    } catch let error as StorageError {
+      state.withLock { state in
+        if error.code == .migrationNeeded { state.migration = state.migration ?? error }
+        if error.code == .damaged { state.damaged[plan.key] = { try await plan.handle(error) } }
+      }
       throw error
     }
   }
@@ -87,6 +93,9 @@ final class TransactionAttempt: Sendable {
 
   /// The error of a read of a value that must be migrated.
   var migration: StorageError? { state.withLock { $0.migration } }
+
+  /// The policies of the damaged values that were read.
+  var damaged: [StoreKey: @Sendable () async throws -> Void] { state.withLock { $0.damaged } }
 
   /// Records what must be done outside of the snapshot before the closure runs again.
   func prepare(_ preparation: @escaping @Sendable () async throws -> Void) {

@@ -114,17 +114,56 @@ final class Handled: Sendable {
     }
   }
 
-  @Test func aSnapshotAndATransactionThrow() async throws {
+  @Test func aSnapshotThrows() async throws {
     let engine = try await stores.make(.files).open()
     let handled = Handled()
     let store = store(over: engine, .replace(with: Data("default".utf8)), handled)
     await expectStorageError(.damaged) {
-      _ = try await store.transaction { try await $0.load(String.self, for: key) }
-    }
-    await expectStorageError(.damaged) {
       _ = try await engine.withSnapshot { _ in try await store.load(String.self, for: key) }
     }
     #expect(handled.outcomes == [])
+    try await engine.close()
+  }
+
+  @Test(arguments: [DamagedStore.Kind.database, .files], [false, true])
+  func aTransactionRunsAgain(_ kind: DamagedStore.Kind, _ ignoresErrors: Bool) async throws {
+    let engine = try await stores.make(kind).open()
+    let (handled, attempts) = (Handled(), Locked(0))
+    let store = store(over: engine, .replace(with: Data("default".utf8)), handled)
+    let value = try await store.transaction { transaction in
+      attempts.withLock { $0 += 1 }
+      var value: String?
+      do { value = try await transaction.load(String.self, for: key) } catch { if !ignoresErrors { throw error } }
+      try transaction.save("\(value ?? "") and more", for: key)
+      return value
+    }
+    #expect(value == "default" && attempts.withLock { $0 } == 2 && handled.outcomes == ["replaced"])
+    #expect(try await store.load(String.self, for: key) == "default and more")
+    try await engine.close()
+  }
+
+  @Test func aTransactionThrowsWhatCannotBeReplaced() async throws {
+    let engine = try await stores.make(.database).open()
+    let (handled, attempts) = (Handled(), Locked(0))
+    let store = store(over: engine, .replace { _ in throw Broken() }, handled)
+    let error = await expectStorageError(.damaged) {
+      _ = try await store.transaction { transaction in
+        attempts.withLock { $0 += 1 }
+        return try await transaction.load(String.self, for: key)
+      }
+    }
+    #expect(error?.underlying?.domain.contains("Broken") == true, "\(String(describing: error))")
+    #expect(attempts.withLock { $0 } == 1 && handled.outcomes == ["failed"])
+    // A closure may write the value anew, or throw an error of its own.
+    await #expect(throws: Broken.self) {
+      try await store.transaction { transaction in
+        do { _ = try await transaction.load(String.self, for: key) } catch { throw Broken() }
+      }
+    }
+    try await store.transaction { transaction in
+      do { _ = try await transaction.load(String.self, for: key) } catch { try transaction.save("new", for: key) }
+    }
+    #expect(try await store.load(String.self, for: key) == "new")
     try await engine.close()
   }
 

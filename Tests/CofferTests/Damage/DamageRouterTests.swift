@@ -52,6 +52,23 @@ import Testing
     }
   }
 
+  @Test func aTransactionFollowsIt() async throws {
+    let (key, handled) = (key(damage: .replace(with: "of the key")), Handled())
+    let router = try await router(stores.make(.database), .replace(with: Data("of the store".utf8)), handled)
+    let value = try await router.transaction(in: .engine("e")) { transaction in
+      let value = try await transaction.get(key)
+      try await transaction.set(value + " and more", for: key)
+      return value
+    }
+    #expect(value == "of the key" && handled.outcomes == ["replaced"])
+    #expect(try await router.get(key) == "of the key and more")
+    let failing = try await self.router(stores.make(.database), .replace(with: Data("of the store".utf8)), handled)
+    await expectStorageError(.damaged) {
+      _ = try await failing.transaction(in: .engine("e")) { try await $0.get(self.key(damage: .fail)) }
+    }
+    #expect(handled.outcomes == ["replaced"])
+  }
+
   @Test func aListingOfAFamilyFollowsIt() async throws {
     let family = KeyFamily<String, String>(
       "f", in: .engine("e"), owner: "Tests", about: "Texts.", as: .text,

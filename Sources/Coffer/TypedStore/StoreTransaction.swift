@@ -61,7 +61,7 @@ extension TypedStore {
   /// transactions of this store run one after the other, so that they no longer disturb each other. Nothing is written
   /// when the closure throws or the task is cancelled. A transaction inside the closure, and any other write to a key
   /// that the closure has read, conflicts with it. The closure also runs again after a value that it has read was
-  /// migrated, or was damaged and replaced by its ``DamagePolicy``.
+  /// migrated, or was damaged and replaced by its ``DamagePolicy``; both stay, whatever the closure does.
   ///
   /// - Parameters:
   ///   - durability: the failures that the writes survive once the call returns.
@@ -145,6 +145,7 @@ extension TypedStore {
         try await preparation()
         return nil
       }
+      if !attempt.damaged.isEmpty { try Task.checkCancellation() }
       var isReplaced = false
       for (key, handle) in attempt.damaged where handled[key] == nil {
         do {
@@ -153,8 +154,8 @@ extension TypedStore {
         } catch { handled[key] = .some(error) }
       }
       if isReplaced { return nil }
-      if case .failure(let error as StorageError) = outcome, error.code == .damaged, let key = error.key,
-        let reason = handled[key] ?? nil
+      if case .failure(let error as StorageError) = outcome, error.code == .damaged,
+        error.location == engine.description, let key = error.key, let reason = handled[key] ?? nil
       {
         throw reason
       }

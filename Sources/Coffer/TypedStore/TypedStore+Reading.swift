@@ -1,6 +1,6 @@
 extension TypedStore {
   /// Reads, and recovers from an error: damage is handled by its policy, a value of another version is migrated, and it
-  /// is read again. The only function that knows both.
+  /// is read again. The only function that knows both; a transaction does the same once its snapshot has ended.
   /// - Parameters:
   ///   - read: reads; called again after damage was handled or a value migrated.
   ///   - handle: handles damage; throws if the value is none of those that are read, or cannot be replaced.

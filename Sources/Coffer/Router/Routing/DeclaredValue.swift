@@ -82,13 +82,10 @@ final class DeclaredCoder<Value: Sendable>: BoxCoder {
   private let decode: @Sendable (Data) throws -> Value
 
   @inline(never)  // The types that only it needs would be looked up for each value.
-  convenience init<K: StorageKey>(_ key: K) where K.Value == Value {
-    self.init(key.serializer, key.damagePolicy)
-  }
-
-  init(_ serializer: Serializer<Value>, _ damagePolicy: DamagePolicy<Value>? = nil) {
+  init<K: StorageKey>(_ key: K) where K.Value == Value {
+    let serializer = key.serializer
     (isNative, encode, decode) = (serializer.isNative, serializer.encode, serializer.decode)
-    self.damagePolicy = damagePolicy
+    damagePolicy = key.damagePolicy
   }
 
   func box(_ encoded: EncodedValue, of resolved: StorageRouter.ResolvedKey) throws -> any AnyBox {

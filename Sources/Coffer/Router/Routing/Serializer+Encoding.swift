@@ -6,9 +6,4 @@ extension Serializer {
     let encoded = try coding.stored(value, isNative: isNative, for: key) { try encode(value) }
     return EncodedValue(encoded.data, mark.attributes.merging(encoded.attributes))
   }
-
-  /// Decodes a value of the present version, as a coder does.
-  func value(from encoded: EncodedValue, _ resolved: StorageRouter.ResolvedKey) throws -> Value {
-    try DeclaredCoder(self).value(from: encoded, of: resolved)
-  }
 }

@@ -246,7 +246,8 @@ extension StorageRouter {
 
 extension SettingCell {
   fileprivate func read<K: StorageKeyWithDefault>(_ key: K) throws -> (any AnyBox)? {
-    try read { Box(try key.serializer.value(from: $0, resolved)) }
+    let coder = resolved.coder(of: key)
+    return try read { Box(try coder.value(from: $0, of: resolved)) }
   }
 
   /// Returns the operation that stores a value, or removes it if it is `nil`.

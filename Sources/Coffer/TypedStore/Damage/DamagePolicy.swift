@@ -23,7 +23,8 @@ public import Foundation
 /// cannot be decoded (`decodingFailed`), which a newer version of the application may have written; not to a store that
 /// is locked, unavailable or busy, or has lost commits; and not to a file that is damaged as a whole. Neither does it
 /// apply inside a snapshot, whose reads throw `damaged`: read the value before. A read inside a transaction throws it,
-/// too, but the transaction then follows the policy of the value and runs its closure again.
+/// too, but the transaction then follows the policy of the value and runs its closure again: a policy should not run a
+/// transaction of its own store, which may have to wait for that one.
 ///
 /// For a whole store, `Value` is `Data`: the bytes as they are stored.
 public struct DamagePolicy<Value: Sendable>: Sendable {

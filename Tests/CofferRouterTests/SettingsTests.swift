@@ -77,6 +77,47 @@ import Testing
     }
   }
 
+  /// A memory during whose synchronous reads somebody writes.
+  private final class InterruptedEngine: EngineDecorator, SynchronousEngine {
+    let memory = MemoryEngine()
+    let interruptions = Locked<[@Sendable () -> Void]>([])
+    var base: any StorageEngine { memory }
+
+    func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+      let entry = try memory.entryNow(key)
+      interruptions.withLock { $0.isEmpty ? nil : $0.removeFirst() }?()
+      return entry
+    }
+
+    func submit(
+      _ batch: WriteBatch, from origin: StoreOrigin,
+      completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
+    ) { memory.submit(batch, from: origin, completion: completion) }
+  }
+
+  @Test("A write of a versioned key is repeated after another writer was faster, but not over a later own write")
+  func overtaken() async throws {
+    let engine = InterruptedEngine()
+    let key = SettingKey("k", in: .engine("e"), owner: "Tests", about: "A number.", default: 0)
+      .versioned(by: try ValueSchema("number", version: 1))
+    try await fixture.use(configured { $0.engines["e"] = engine }) { router in
+      let settings = try await router.settings(key)
+      let removal: @Sendable () -> Void = {
+        engine.memory.submit(WriteBatch([.delete("k")]), from: StoreOrigin()) { _ in }
+      }
+      settings[key] = 1
+      engine.interruptions.withLock { $0 = [removal] }
+      settings[key] = 2
+      #expect(try await router.get(key) == 2, "it is repeated")
+      engine.interruptions.withLock { $0 = [removal, { settings[key] = 4 }] }
+      settings[key] = 3
+      #expect(settings[key] == 4)
+      try await settings.flush()
+      #expect(try await router.get(key) == 4)
+      #expect(engine.interruptions.withLock { $0.isEmpty })
+    }
+  }
+
   @Test("An undecodable value throws from get; the subscript returns the last known one and tells the error")
   func undecodable() async throws {
     let key = key()

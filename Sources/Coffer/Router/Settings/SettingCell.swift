@@ -40,9 +40,6 @@ final class SettingCell: Sendable {
     caches = engine.capabilities.contains(.immediateRevisions)
   }
 
-  /// The number of own writes so far.
-  var writes: Int { state.withLock { $0.writes } }
-
   /// The last known value; `nil` if none is stored or known.
   var known: (any AnyBox)? { state.withLock { $0.value } }
 
@@ -79,45 +76,55 @@ final class SettingCell: Sendable {
     return [.require(resolved.key, entry?.revision), operation]
   }
 
-  /// Submits a batch that stores a value, or removes it if it is `nil`. A failed commit is passed to `completion`.
+  /// Submits a batch that stores a value, or removes it if it is `nil`.
   /// - Parameters:
   ///   - batch: the batch.
   ///   - value: the value.
-  ///   - accepted: called in the order of the writes, before the batch is submitted.
-  ///   - completion: called with the outcome.
+  ///   - earlier: the number of the write that is repeated.
+  ///   - completion: called with the outcome and the number of the write.
+  /// - Returns: `false` if a later own write has replaced the one that is repeated.
   func submit(
-    _ batch: WriteBatch, _ value: (any AnyBox)?, accepted: () -> Void = {},
-    completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
-  ) {
+    _ batch: WriteBatch, _ value: (any AnyBox)?, repeating earlier: Int?,
+    completion: @escaping @Sendable (Result<StoreCommit, any Error>, _ number: Int) -> Void
+  ) -> Bool {
     let expires = !batch.expiries.isEmpty
     // An outcome that is known before `order` is free is passed on afterwards: its recipient may write this setting.
     let early = Locked<(isHeld: Bool, result: Result<StoreCommit, any Error>?)>((true, nil))
     order.lock()
-    state.withLock { state in
-      state.value = value
-      state.pending += 1
-      state.writes += 1
+    let accepted = state.withLock { $0.begin(value, repeating: earlier) }
+    guard let number = accepted else {
+      order.unlock()
+      return false
     }
-    accepted()
     engine.submit(batch, from: resolved.store.origin) { [self] result in
       state.withLock { $0.end(result, expires: expires) }
       let isHeld = early.withLock { early in
         if early.isHeld { early.result = result }
         return early.isHeld
       }
-      if !isHeld { completion(result) }
+      if !isHeld { completion(result, number) }
     }
     order.unlock()
     let result = early.withLock { early in
       early.isHeld = false
       return early.result
     }
-    if let result { completion(result) }
+    if let result { completion(result, number) }
+    return true
   }
 }
 
 extension SettingCell.State {
   fileprivate func isCurrent(_ latest: StoreRevision) -> Bool { pending > 0 || validTo == latest }
+
+  /// Notes an own write and returns its number; `nil` if it repeats one that is no longer the last.
+  fileprivate mutating func begin(_ value: (any AnyBox)?, repeating earlier: Int?) -> Int? {
+    if let earlier, earlier != writes { return nil }
+    self.value = value
+    pending += 1
+    writes += 1
+    return writes
+  }
 
   /// Notes the outcome of an own write. After a failed one, the value is read again.
   fileprivate mutating func end(_ result: Result<StoreCommit, any Error>, expires: Bool) {

@@ -1,5 +1,6 @@
 import CofferEncryption
 import CofferLocks
+import Dispatch
 
 /// Settings that are read and written without `await`, from any thread.
 ///
@@ -32,18 +33,15 @@ public final class StorageSettings: Sendable {
   /// The same cells by the declaration objects of their keys, which the cells retain.
   private let declared: [ObjectIdentifier: SettingCell]
   private let engines: [any SynchronousEngine]
-  private let writes = Locked(Writes())
+  /// The writes that are not committed yet.
+  private let pending = DispatchGroup()
+  /// The error of the last write that failed since the last flush.
+  private let failure = Locked<StorageError?>(nil)
 
   /// The name of a setting, which is unique in its store.
   fileprivate struct Name: Hashable {
     let key: StoreKey
     let domain: StorageDomain
-  }
-
-  private struct Writes {
-    var pending = 0
-    var failure: StorageError?
-    var waiters: [CheckedContinuation<Void, Never>] = []
   }
 
   fileprivate init(
@@ -100,16 +98,10 @@ public final class StorageSettings: Sendable {
   /// Waits until every write so far is committed and survives power loss.
   /// - Throws: The error of the last write that failed since the previous call, or of the sync.
   public func flush() async throws {
-    await withCheckedContinuation { continuation in
-      let isDone = writes.withLock { writes in
-        if writes.pending > 0 { writes.waiters.append(continuation) }
-        return writes.pending == 0
-      }
-      if isDone { continuation.resume() }
-    }
-    let failure = writes.withLock { writes in
-      defer { writes.failure = nil }
-      return writes.failure
+    await withCheckedContinuation { ended in pending.notify(queue: .global()) { ended.resume() } }
+    let failure = failure.withLock { failure in
+      defer { failure = nil }
+      return failure
     }
     if let failure { throw failure }
     for engine in engines { try await engine.flush() }
@@ -145,53 +137,34 @@ public final class StorageSettings: Sendable {
   func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
     do {
       let cell = try cell(of: key)
-      let operation = try cell.operation(value, key, router)
-      let batch = WriteBatch(try cell.versioned(operation), durability: .relaxed)
-      writes.withLock { $0.pending += 1 }
-      submit(batch, operation, value.map { Box($0) }, cell)
-    } catch {
-      failed(error)
-    }
+      try submit(cell.operation(value, key, router), value.map { Box($0) }, cell)
+    } catch { failed(error) }
   }
 
+  /// - Parameter earlier: the number of the write that is repeated.
   private func submit(
-    _ batch: WriteBatch, _ operation: WriteBatch.Operation, _ box: (any AnyBox)?, _ cell: SettingCell
-  ) {
-    let number = Locked(0)
-    cell.submit(batch, box) {
-      number.withLock { $0 = cell.writes }
-    } completion: { [self] result in
-      defer { ended() }
-      do { _ = try result.get() } catch let error as StorageError
-        where error.code == .preconditionFailed && cell.resolved.record.schema != nil
-      {
-        // Another writer was faster. A later own write replaces both.
-        guard cell.writes == number.withLock({ $0 }) else { return }
-        do {
-          let again = WriteBatch(try cell.versioned(operation), durability: .relaxed)
-          writes.withLock { $0.pending += 1 }
-          submit(again, operation, box, cell)
-        } catch { failed(error) }
+    _ operation: WriteBatch.Operation, _ box: (any AnyBox)?, _ cell: SettingCell, repeating earlier: Int? = nil
+  ) throws {
+    let batch = WriteBatch(try cell.versioned(operation), durability: .relaxed)
+    pending.enter()
+    let isSubmitted = cell.submit(batch, box, repeating: earlier) { [self] result, number in
+      defer { pending.leave() }
+      guard case .failure(let error) = result else { return }
+      do {
+        // Another writer of a key with versions was faster.
+        let isOvertaken = (error as? StorageError)?.code == .preconditionFailed && cell.resolved.record.schema != nil
+        if isOvertaken { try submit(operation, box, cell, repeating: number) } else { throw error }
       } catch { failed(error) }
     }
+    if !isSubmitted { pending.leave() }
   }
 
   private func failed(_ error: any Error) {
-    writes.withLock { $0.failure = StoredError.storage(error) }
+    failure.withLock { $0 = StoredError.storage(error) }
     report(error)
   }
 
   private func report(_ error: any Error) { onFailure?(StoredError.storage(error)) }
-
-  private func ended() {
-    let waiters = writes.withLock { writes -> [CheckedContinuation<Void, Never>] in
-      writes.pending -= 1
-      guard writes.pending == 0 else { return [] }
-      defer { writes.waiters = [] }
-      return writes.waiters
-    }
-    for waiter in waiters { waiter.resume() }
-  }
 }
 
 extension StorageRouter {
@@ -219,24 +192,22 @@ extension StorageRouter {
   ) async throws -> (StoreKey, SettingCell, any SynchronousEngine) {
     let resolved = try await resolve(key)
     _ = try await stored(key)
+    func refusal(of subject: String, _ advice: String) -> StorageError {
+      .unsupported(subject, advice: advice, location: resolved.store.engine.description)
+    }
     guard resolved.store.pending == nil else {
-      throw StorageError.unsupported(
-        "settings in a store with write-back", advice: "Use get and set of the router, or write through.",
-        location: resolved.store.engine.description)
+      throw refusal(of: "settings in a store with write-back", "Use get and set of the router, or write through.")
     }
     let descriptor = resolved.record.descriptor
     guard !descriptor.isEncrypted, !descriptor.domain.isEncrypted,
       resolved.store.engine.as(EncryptedEngine.self)?.encryptsAll != true
     else {
-      throw StorageError.unsupported(
-        "settings whose values are encrypted",
-        advice: "Use get and set of the router, or declare the key in a store without encryption.",
-        location: resolved.store.engine.description)
+      throw refusal(
+        of: "settings whose values are encrypted",
+        "Use get and set of the router, or declare the key in a store without encryption.")
     }
     guard let engine = try await resolved.store.engine.synchronous() else {
-      throw StorageError.unsupported(
-        "reads that do not suspend", advice: "Use get and set of the router.",
-        location: resolved.store.engine.description)
+      throw refusal(of: "reads that do not suspend", "Use get and set of the router.")
     }
     let cell = SettingCell(resolved, engine, declaration: key.declaration, fallback: Box(key.valueIfAbsent))
     _ = try cell.read(key)

@@ -108,6 +108,28 @@ import Testing
     }
   }
 
+  @Test("Properties that are edited at once agree in the end, with each other and with the store")
+  func agreement() async throws {
+    try await fixture.use { router in
+      try await fixture.use { other in
+        let values = [StoredValue(.visits, in: router, initially: 0), StoredValue(.visits, in: other, initially: 0)]
+        for value in values { try await value.load() }
+        for round in 1...20 {
+          for number in 1...10 {
+            values[number % 2].value = number
+            if number.isMultiple(of: round) { await Task.yield() }
+          }
+          for value in values { try await value.flush() }
+          let stored = try await router.get(.visits)
+          try await eventually { values.allSatisfy { $0.value == stored } }
+        }
+        let stored = try await router.get(.visits)
+        try await Task.sleep(for: .milliseconds(50))
+        #expect(values.allSatisfy { $0.value == stored && isLoaded($0) })
+      }
+    }
+  }
+
   @Test("A missing store is reported, and tried again until it exists")
   func away() async throws {
     let url = URL(fileURLWithPath: fixture.path("mounted"), isDirectory: true)

@@ -1,7 +1,7 @@
 import CofferLocks
 import Foundation
 
-/// The end of one run of a policy, a step or a migration, which any number of tasks await.
+/// The end of one run of a policy, a step, a migration or a commit, which any number of tasks await.
 final class SharedOutcome: Sendable {
   private struct Waiter {
     let continuation: CheckedContinuation<Void, any Error>

@@ -46,13 +46,15 @@ public final class StoredValue<Key: StorageKey> {
   /// The last pending write, which awaits the one before it.
   @ObservationIgnored private var writing: Task<Void, Never>?
   @ObservationIgnored private var edits = 0
-  /// The number of edits so far, and the number of edits that the last value read from the store is known to include.
+  /// The number of edits so far.
   @ObservationIgnored private var edited = 0
-  @ObservationIgnored private var heardOf = 0
   /// The number of edits that wait for their turn in a task, instead of being submitted to the engine at once.
   @ObservationIgnored private var waiting = 0
-  /// Whether a value was delivered while edits were pending, so that the store must be read again.
+  /// Whether a value that is delivered may be older than the last edit, or than the value that is being read again.
+  @ObservationIgnored private var isAhead = false
+  /// Whether such a value was delivered, so that the store must be read again.
   @ObservationIgnored private var mustLook = false
+  @ObservationIgnored private var isLooking = false
   /// The error of the last edit, if it could not be written.
   @ObservationIgnored private var writeFailure: StorageError?
   @ObservationIgnored private var flushing: Task<Void, Never>?
@@ -127,6 +129,7 @@ public final class StoredValue<Key: StorageKey> {
     show(value, .loaded)
     edits += 1
     edited += 1
+    isAhead = true
     let before = writing
     let submitted = waiting == 0 ? router.submit(value, for: key) : nil
     if submitted == nil { waiting += 1 }
@@ -134,7 +137,7 @@ public final class StoredValue<Key: StorageKey> {
       await before?.value
       do {
         if let submitted {
-          try await router.finish(submitted)
+          try await submitted.wait()
         } else {
           defer { waiting -= 1 }
           try await router.set(value, for: key, durability: .relaxed)
@@ -146,22 +149,27 @@ public final class StoredValue<Key: StorageKey> {
         state = .failed(StoredError.storage(error))
       }
       edits -= 1
-      if edits == 0, mustLook { await look() }
+      await look()
     }
   }
 
-  /// Reads the value again after all edits are written, since other writers may have been later.
+  /// Reads the value again once all edits are written, since other writers may have been later.
   private func look() async {
-    mustLook = false
-    while edits == 0 {
+    guard !isLooking else { return }
+    isLooking = true
+    defer { isLooking = false }
+    while mustLook, edits == 0 {
+      (mustLook, isAhead) = (false, true)
       let number = edited
       let result: Result<Key.Value?, StorageError>
       do { result = .success(try await router.stored(key)) } catch { result = .failure(StoredError.storage(error)) }
-      guard number == edited else { continue }  // It was read before the last edit.
-      heardOf = number
-      return hear(result)
+      guard number == edited else {  // It was read before the last edit.
+        mustLook = true
+        continue
+      }
+      isAhead = false
+      hear(result)
     }
-    mustLook = true
   }
 
   /// Schedules one sync to the device for all edits made within 0.1 s.
@@ -183,16 +191,10 @@ public final class StoredValue<Key: StorageKey> {
 
   private func hear(_ result: Result<Key.Value?, StorageError>) {
     switch result {
-    case .success(let stored):
-      guard edits == 0 else {
-        mustLook = true
-        return
-      }
-      guard heardOf == edited else {
-        Task { await look() }  // It may have been read before the last edit.
-        return
-      }
-      show(stored ?? initial, .loaded)
+    case .success(let stored) where !isAhead: show(stored ?? initial, .loaded)
+    case .success:
+      mustLook = true
+      if edits == 0 { Task { await look() } }
     case .failure(let error): state = .failed(error)
     }
   }

@@ -166,15 +166,12 @@ public final class ClientSession: Sendable {
 
   /// Writes values in one commit, or one by one over an engine without atomic batches.
   private func write(_ values: [(key: StoreKey, value: EncodedValue?)]) async throws {
-    guard !values.isEmpty else { return }
-    let operations = values.map { key, value -> WriteBatch.Operation in
-      value.map { .put(key, $0.data, $0.attributes) } ?? .delete(key)
-    }
-    let boxes = values.map { (key: $0.key, box: $0.value.map { Box($0) as any AnyBox }) }
-    if store.engine.capabilities.contains(.atomicBatches) {
-      try await store.commit(WriteBatch(operations), boxes)
-    } else {
-      for (operation, box) in zip(operations, boxes) { try await store.commit(WriteBatch([operation]), [box]) }
+    let batches = store.engine.capabilities.contains(.atomicBatches) ? [values] : values.map { [$0] }
+    for batch in batches where !batch.isEmpty {
+      let operations = batch.map { key, value -> WriteBatch.Operation in
+        value.map { .put(key, $0.data, $0.attributes) } ?? .delete(key)
+      }
+      try await store.commit(WriteBatch(operations), batch.map { ($0.key, $0.value.map { Box($0) }) })
     }
   }
 

@@ -47,8 +47,8 @@ final class Writer: Sendable {
   let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
   private let committer = Locked<GroupCommitter?>(nil)
-  /// Lends the writer's thread while there are requests: one of its own, woken for each group, would take a tenth of a
-  /// durable save longer. They are of another priority than those that open stores, which may wait for a writer.
+  /// Lends the writer's thread while there are requests: one of its own, woken for each group, makes no durable save
+  /// faster. They are of another priority than those that open stores, which may wait for a writer.
   private let thread = DispatchQueue(label: "coffer.writer", qos: .userInitiated)
   private let checkpointer: Checkpointer
   let file: StoreFile

@@ -109,8 +109,18 @@ import Testing
       engine.interruptions.withLock { $0 = [removal] }
       settings[key] = 2
       #expect(try await router.get(key) == 2, "it is repeated")
-      engine.interruptions.withLock { $0 = [removal, { settings[key] = 4 }] }
+      let seen = Locked(0)
+      engine.interruptions.withLock {
+        $0 = [
+          removal,
+          {
+            seen.withLock { $0 = settings[key] }
+            settings[key] = 4
+          },
+        ]
+      }
       settings[key] = 3
+      #expect(seen.withLock { $0 } == 3, "a write that is being repeated is visible")
       #expect(settings[key] == 4)
       try await settings.flush()
       #expect(try await router.get(key) == 4)

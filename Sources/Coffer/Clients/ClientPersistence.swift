@@ -71,6 +71,11 @@ public actor ClientPersistence: PersistenceCapability {
 
   /// Records values as known.
   func note(_ values: ClientRound.Values) { known.merge(values) { $1 } }
+
+  /// Forgets what is known of values whose commit has failed: some of them may be stored all the same.
+  func forget(_ values: ClientRound.Values) {
+    for key in values.keys { known.removeValue(forKey: key) }
+  }
 }
 
 /// One call of `persistState()` by a session, which collects what the client saves.

@@ -144,6 +144,7 @@ public final class ClientSession: Sendable {
         try await write(group.flatMap { $0.values })
         for save in group { await save.client.succeeded(save.values) }
       } catch {
+        for save in group { await save.client.attempted(save.values) }
         if group.count > 1, StoredError.storage(error).isAboutContent {
           groups += group.map { [$0] }
         } else {

@@ -1,6 +1,7 @@
 import CofferLocks
 
-/// A client in a ``ClientSession``, with the error of its last save.
+/// A client in a ``ClientSession``, with the error of its last save. Its properties hold the session and the session's
+/// store: a client that was started lives as long as the process.
 public struct PersistedClient<C: Persistable>: Sendable {
   /// The client.
   public let client: C
@@ -41,6 +42,9 @@ final class SavedClient: Sendable {
     await persistence.note(values)
     error.withLock { $0 = nil }
   }
+
+  /// Notes that it is unknown whether the values are stored.
+  func attempted(_ values: ClientRound.Values) async { await persistence.forget(values) }
 
   func failed(_ error: StorageError) { self.error.withLock { $0 = error } }
 }

@@ -90,6 +90,28 @@ private struct RecursiveClient: Persistable {
     #expect(clients[1].lastError == nil && !session.hasPendingEdits)
   }
 
+  /// Without atomic batches, a save that fails may have stored some of its values.
+  @Test func aValueOfAFailedSaveIsStoredAgainOnceItIsSetBack() async throws {
+    let session = session(ProbeEngine(engine, without: [.atomicBatches], maximumValueSize: 100))
+    var clients: [PersistedClient<TextClient>] = []
+    // The order of the values differs between clients: some of them store the limit before the text fails.
+    for number in 0..<20 {
+      clients.append(try await session.start(prefix: "\(number)/") { TextClient(persistence: $0) })
+    }
+    for client in clients {
+      client.client.limit = 2
+      client.client.text = String(repeating: "x", count: 101)
+    }
+    #expect(await codeThrown { try await session.save() } == .valueTooLarge)
+    for client in clients {
+      client.client.limit = 0.5
+      client.client.text = ""
+    }
+    try await session.save()
+    let store = TypedStore(engine: engine)
+    for number in 0..<20 { #expect(try await store.load(Double.self, for: StoreKey("\(number)/limit")) == 0.5) }
+  }
+
   @Test func aValueThatCannotBeEncodedDoesNotKeepBackOtherClients() async throws {
     let session = session()
     let good = try await session.start(prefix: "a/") { TextClient(persistence: $0) }

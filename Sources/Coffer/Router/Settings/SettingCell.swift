@@ -1,4 +1,5 @@
 import CofferLocks
+import Dispatch
 import Foundation
 
 /// A setting in memory: the decoded value of one key, and the revision of the store for which it is valid.
@@ -10,12 +11,12 @@ final class SettingCell: Sendable {
     var value: (any AnyBox)?
     /// The revision for which the value is valid; `nil` if it must be read.
     var validTo: StoreRevision?
-    /// The number of own writes that are not committed yet. The value is theirs until then.
+    /// The number of own writes that are not committed yet or will be repeated. The value is theirs until then.
     var pending = 0
     /// The number of own writes so far.
     var writes = 0
-    /// Whether one of the writes since `pending` was zero has failed, so that the value may not be what is stored.
-    var hasFailed = false
+    /// Whether the value may not be what is stored, since one of the writes since `pending` was zero has failed.
+    var mustRead = false
   }
 
   let resolved: StorageRouter.ResolvedKey
@@ -67,8 +68,60 @@ final class SettingCell: Sendable {
     }
   }
 
+  /// Submits an operation that stores a value, or removes it if `value` is `nil`.
+  ///
+  /// A write of a key with versions that was overtaken by another writer is repeated, unless a later own write has
+  /// replaced it. Until then it counts as pending, so that reads return its value.
+  /// - Parameter completion: called once with the outcome; with a failure that comes after the return, on a thread that
+  ///   no writer needs.
+  func submit(
+    _ operation: WriteBatch.Operation, _ value: (any AnyBox)?,
+    completion: @escaping @Sendable (Result<Void, any Error>) -> Void
+  ) {
+    submit(operation, value, repeating: nil, completion)
+  }
+
+  private func submit(
+    _ operation: WriteBatch.Operation, _ value: (any AnyBox)?, repeating earlier: Int?,
+    _ completion: @escaping @Sendable (Result<Void, any Error>) -> Void
+  ) {
+    let batch: WriteBatch
+    do { batch = WriteBatch(try versioned(operation), durability: .relaxed) } catch {
+      if earlier != nil { state.withLock { $0.end(validTo: nil) } }
+      return completion(.failure(error))
+    }
+    let expires = !batch.expiries.isEmpty
+    // An outcome that is known before `order` is free is passed on afterwards: its recipient may write this setting.
+    let early = Locked<(isHeld: Bool, result: Result<StoreCommit, any Error>?)>((true, nil))
+    order.lock()
+    guard let number = state.withLock({ $0.begin(value, repeating: earlier) }) else {
+      order.unlock()
+      return completion(.success(()))
+    }
+    let pass: @Sendable (Result<StoreCommit, any Error>) -> Void = { [self] result in
+      guard isOvertaken(result) else { return completion(result.map { _ in }) }
+      submit(operation, value, repeating: number, completion)
+    }
+    engine.submit(batch, from: resolved.store.origin) { [self] result in
+      if !isOvertaken(result) { state.withLock { $0.end(validTo: expires ? nil : try? result.get().revision) } }
+      let isHeld = early.withLock { early in
+        if early.isHeld { early.result = result }
+        return early.isHeld
+      }
+      guard !isHeld else { return }
+      // This may be the thread that commits, which a repeated write or the caller's handler would wait for.
+      if result.error == nil { pass(result) } else { DispatchQueue.global().async { pass(result) } }
+    }
+    order.unlock()
+    let result = early.withLock { early in
+      early.isHeld = false
+      return early.result
+    }
+    if let result { pass(result) }
+  }
+
   /// Returns the operations of a write of a key with versions: a newer value is refused.
-  func versioned(_ operation: WriteBatch.Operation) throws -> [WriteBatch.Operation] {
+  private func versioned(_ operation: WriteBatch.Operation) throws -> [WriteBatch.Operation] {
     guard let schema = resolved.record.schema, case .put = operation else { return [operation] }
     let entry = try engine.entryNow(resolved.key)
     let location = resolved.store.coding.location
@@ -76,63 +129,34 @@ final class SettingCell: Sendable {
     return [.require(resolved.key, entry?.revision), operation]
   }
 
-  /// Submits a batch that stores a value, or removes it if it is `nil`.
-  /// - Parameters:
-  ///   - batch: the batch.
-  ///   - value: the value.
-  ///   - earlier: the number of the write that is repeated.
-  ///   - completion: called with the outcome and the number of the write.
-  /// - Returns: `false` if a later own write has replaced the one that is repeated.
-  func submit(
-    _ batch: WriteBatch, _ value: (any AnyBox)?, repeating earlier: Int?,
-    completion: @escaping @Sendable (Result<StoreCommit, any Error>, _ number: Int) -> Void
-  ) -> Bool {
-    let expires = !batch.expiries.isEmpty
-    // An outcome that is known before `order` is free is passed on afterwards: its recipient may write this setting.
-    let early = Locked<(isHeld: Bool, result: Result<StoreCommit, any Error>?)>((true, nil))
-    order.lock()
-    let accepted = state.withLock { $0.begin(value, repeating: earlier) }
-    guard let number = accepted else {
-      order.unlock()
-      return false
-    }
-    engine.submit(batch, from: resolved.store.origin) { [self] result in
-      state.withLock { $0.end(result, expires: expires) }
-      let isHeld = early.withLock { early in
-        if early.isHeld { early.result = result }
-        return early.isHeld
-      }
-      if !isHeld { completion(result, number) }
-    }
-    order.unlock()
-    let result = early.withLock { early in
-      early.isHeld = false
-      return early.result
-    }
-    if let result { completion(result, number) }
-    return true
+  /// Whether another writer of a key with versions was faster.
+  private func isOvertaken(_ result: Result<StoreCommit, any Error>) -> Bool {
+    resolved.record.schema != nil && (result.error as? StorageError)?.code == .preconditionFailed
   }
 }
 
 extension SettingCell.State {
   fileprivate func isCurrent(_ latest: StoreRevision) -> Bool { pending > 0 || validTo == latest }
 
-  /// Notes an own write and returns its number; `nil` if it repeats one that is no longer the last.
+  /// Notes an own write and returns its number; `nil` if it repeats one that is no longer the last, which then ends.
   fileprivate mutating func begin(_ value: (any AnyBox)?, repeating earlier: Int?) -> Int? {
-    if let earlier, earlier != writes { return nil }
+    if let earlier, earlier != writes {
+      end(validTo: nil)
+      return nil
+    }
     self.value = value
-    pending += 1
+    if earlier == nil { pending += 1 }
     writes += 1
     return writes
   }
 
-  /// Notes the outcome of an own write. After a failed one, the value is read again.
-  fileprivate mutating func end(_ result: Result<StoreCommit, any Error>, expires: Bool) {
+  /// Notes the end of an own write, with the revision for which its value is valid; `nil` if it must be read again.
+  fileprivate mutating func end(validTo revision: StoreRevision?) {
     pending -= 1
-    if case .failure = result { hasFailed = true }
+    if revision == nil { mustRead = true }
     guard pending == 0 else { return }
-    validTo = hasFailed || expires ? nil : try? result.get().revision
-    hasFailed = false
+    validTo = mustRead ? nil : revision
+    mustRead = false
   }
 
   /// Returns whether the value is still current at a revision, according to the commits since it was read.

@@ -25,6 +25,10 @@ import Dispatch
 /// - Files and preferences commit in the background, in the order of the writes: a process that is killed may lose the
 ///   last ones. ``flush()`` waits for them; call it before the process exits.
 ///
+/// A write of a key with versions is committed only if nobody has written the key since it was looked at. Otherwise it
+/// is made again, which may be after a later write of another key; while an edit by another program is being recorded,
+/// it fails with `busy`.
+///
 /// A failed write is passed to the failure handler and thrown by ``flush()``; the next read returns what is stored.
 public final class StorageSettings: Sendable {
   private let router: StorageRouter
@@ -95,7 +99,7 @@ public final class StorageSettings: Sendable {
   /// Removes the stored value, so that reads return the default.
   public func remove<K: StorageKeyWithDefault>(_ key: K) { write(nil, key) }
 
-  /// Waits until every write so far is committed and survives power loss.
+  /// Waits until no write is pending and all survive power loss.
   /// - Throws: The error of the last write that failed since the previous call, or of the sync.
   public func flush() async throws {
     await withCheckedContinuation { ended in pending.notify(queue: .global()) { ended.resume() } }
@@ -137,26 +141,13 @@ public final class StorageSettings: Sendable {
   func write<K: StorageKeyWithDefault>(_ value: K.Value?, _ key: K) {
     do {
       let cell = try cell(of: key)
-      try submit(cell.operation(value, key, router), value.map { Box($0) }, cell)
+      let operation = try cell.operation(value, key, router)
+      pending.enter()
+      cell.submit(operation, value.map { Box($0) }) { [self] result in
+        if case .failure(let error) = result { failed(error) }
+        pending.leave()
+      }
     } catch { failed(error) }
-  }
-
-  /// - Parameter earlier: the number of the write that is repeated.
-  private func submit(
-    _ operation: WriteBatch.Operation, _ box: (any AnyBox)?, _ cell: SettingCell, repeating earlier: Int? = nil
-  ) throws {
-    let batch = WriteBatch(try cell.versioned(operation), durability: .relaxed)
-    pending.enter()
-    let isSubmitted = cell.submit(batch, box, repeating: earlier) { [self] result, number in
-      defer { pending.leave() }
-      guard case .failure(let error) = result else { return }
-      do {
-        // Another writer of a key with versions was faster.
-        let isOvertaken = (error as? StorageError)?.code == .preconditionFailed && cell.resolved.record.schema != nil
-        if isOvertaken { try submit(operation, box, cell, repeating: number) } else { throw error }
-      } catch { failed(error) }
-    }
-    if !isSubmitted { pending.leave() }
   }
 
   private func failed(_ error: any Error) {

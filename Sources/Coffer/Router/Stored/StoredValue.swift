@@ -46,6 +46,8 @@ public final class StoredValue<Key: StorageKey> {
   /// The last pending write, which awaits the one before it.
   @ObservationIgnored private var writing: Task<Void, Never>?
   @ObservationIgnored private var edits = 0
+  /// The number of values shown so far.
+  @ObservationIgnored private var shown = 0
   /// The number of edits so far.
   @ObservationIgnored private var edited = 0
   /// The number of edits that wait for their turn in a task, instead of being submitted to the engine at once.
@@ -77,7 +79,7 @@ public final class StoredValue<Key: StorageKey> {
       await Self.follow(key, router) {
         self != nil
       } heard: { [weak self] result in
-        self?.hear(result)
+        self?.delivered(result)
       }
     }
   }
@@ -117,9 +119,10 @@ public final class StoredValue<Key: StorageKey> {
   @discardableResult
   public func load() async throws -> Key.Value {
     if case .loaded = state { return present }
-    let number = edited
+    let before = shown
     let stored = try await router.stored(key)
-    if number == edited { show(stored ?? initial, .loaded) }
+    // What was shown meanwhile, an edit or a later value, is newer than what was read.
+    if edits == 0, before == shown { show(stored ?? initial, .loaded) }
     return present
   }
 
@@ -149,7 +152,7 @@ public final class StoredValue<Key: StorageKey> {
         state = .failed(StoredError.storage(error))
       }
       edits -= 1
-      await look()
+      if mustLook { Task { await look() } }  // Not awaited: others may write again as often as it reads.
     }
   }
 
@@ -167,8 +170,20 @@ public final class StoredValue<Key: StorageKey> {
         mustLook = true
         continue
       }
+      if case .failure(let error) = result, [.busy, .unavailable].contains(error.code) { return lookLater(error) }
       isAhead = false
       hear(result)
+    }
+  }
+
+  /// Shows that the value could not be read, and reads it again a second later: it was delivered before, and is not
+  /// delivered again.
+  private func lookLater(_ error: StorageError) {
+    state = .failed(error)
+    mustLook = true
+    Task { [weak self] in
+      try? await Task.sleep(for: .seconds(1))
+      await self?.look()
     }
   }
 
@@ -189,6 +204,12 @@ public final class StoredValue<Key: StorageKey> {
 
   // MARK: What is stored
 
+  private func delivered(_ result: Result<Key.Value?, StorageError>) {
+    // What is being read may be older than a failure.
+    if isLooking, case .failure = result { mustLook = true }
+    hear(result)
+  }
+
   private func hear(_ result: Result<Key.Value?, StorageError>) {
     switch result {
     case .success(let stored) where !isAhead: show(stored ?? initial, .loaded)
@@ -201,6 +222,7 @@ public final class StoredValue<Key: StorageKey> {
 
   private func show(_ value: Key.Value, _ state: State) {
     present = value
+    shown += 1
     self.state = state
     for listener in listeners.values { listener.yield(value) }
   }

@@ -35,26 +35,29 @@ extension TypedStore {
     // A step that is late ends the watch: the rest has another one.
     while outcomes.count < entries.count {
       let rest = entries[outcomes.count...]
-      // `nil` once the watch has ended; a step that returns later adds nothing.
-      let done = Locked<[Result<[WriteBatch.Operation]?, any Error>]?>([])
+      // The outcomes are `nil` once the watch has ended; a step that returns later adds nothing.
+      let done = Locked<(begun: Int, outcomes: [Result<[WriteBatch.Operation]?, any Error>]?)>((0, []))
       var late: (any Error)?
       do {
         try await StepWatch.run(shortest: limits.min() ?? .seconds(30)) { [self] watch in
           for entry in rest {
             try Task.checkCancellation()
+            done.withLock { $0.begun += 1 }
             let outcome: Result<[WriteBatch.Operation]?, any Error>
             do { outcome = .success(try await migration(of: entry, watch)) } catch { outcome = .failure(error) }
-            done.withLock { $0?.append(outcome) }
+            done.withLock { $0.outcomes?.append(outcome) }
           }
         }
       } catch let error as StorageError {
         late = error
       }
-      outcomes += done.withLock { done in
-        defer { done = nil }
-        return done ?? []
+      let (begun, ended) = done.withLock { done in
+        defer { done.outcomes = nil }
+        return (done.begun, done.outcomes ?? [])
       }
-      if let late { outcomes.append(.failure(late)) }
+      outcomes += ended
+      // A late step may have returned all the same; its lateness is not that of the next one.
+      if let late, ended.count < begun { outcomes.append(.failure(late)) }
     }
     return outcomes
   }

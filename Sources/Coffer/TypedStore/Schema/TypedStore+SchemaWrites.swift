@@ -14,8 +14,10 @@ extension TypedStore {
       default: continue
       }
     }
+    var attempt = 0
     while true {
       try Task.checkCancellation()
+      attempt += 1
       var checked = batch
       var added: Set<StoreKey> = []
       for operation in batch.operations {
@@ -29,7 +31,7 @@ extension TypedStore {
       {
         // A condition of the caller's own fails again, however often it is tried.
         guard !hasConditions || error.key.map({ added.contains($0) }) ?? false else { throw error }
-        engine.tellRetry(.transaction, attempt: 1, code: error.code)
+        engine.tellRetry(.transaction, attempt: attempt, code: error.code)
       }
     }
   }

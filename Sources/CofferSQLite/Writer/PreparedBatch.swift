@@ -43,6 +43,15 @@ final class PreparedBatch: Sendable {
     size = batch.size
   }
 
+  /// Whether the batch may be committed on a caller's thread, which may be that of the user interface.
+  var isSmall: Bool {
+    size <= Self.smallSize && operations.count <= Self.smallCount && !selection.isEverything
+      && selection.prefixes.isEmpty
+  }
+
+  private static let smallSize = 64 << 10
+  private static let smallCount = 64
+
   func commit(at revision: StoreRevision, groupSize: Int) -> StoreCommit {
     var commit = StoreCommit(
       revision: revision, transaction: isForeign ? nil : transaction, origin: isForeign ? nil : origin,

@@ -21,7 +21,7 @@ extension Writer {
   /// for its commit, but no longer than 0.1 s.
   func submit(_ batch: PreparedBatch, completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void) {
     do {
-      if batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
+      if batch.isSmall, let result = try commitInline(batch) {
         return completion(result)
       }
     } catch {

@@ -41,8 +41,6 @@ final class Writer: Sendable {
   private static let groupLimit = 1_024
   /// The size of values in bytes at which a group ends.
   private static let groupBytes = 4 << 20
-  /// The largest batch that is committed on a caller's thread, in bytes of values.
-  static let inlineLimit = 64 << 10
 
   let queue = Locked(Queue())
   private let lastID = Locked(UInt64(0))  // not in the queue, whose lock is contended
@@ -73,7 +71,7 @@ final class Writer: Sendable {
   /// Commits a batch, either at once on the caller's thread or with the next group.
   func commit(_ batch: PreparedBatch, durability: StoreDurability) async throws -> StoreCommit {
     try Task.checkCancellation()
-    if durability == .relaxed, batch.size <= Self.inlineLimit, let result = try commitInline(batch) {
+    if durability == .relaxed, batch.isSmall, let result = try commitInline(batch) {
       return try result.get()
     }
     return try await enqueue { .batch(batch, durability, BatchWaiter($0)) }
@@ -87,7 +85,7 @@ final class Writer: Sendable {
     let isCancelled = Locked(false)
     let bring: (WriteRequest) -> Void = { [self] request in
       let isNext = hook.isQuick && queue.withLock { !$0.isBusy || $0.isEnding && $0.requests.isEmpty }
-      if isNext, batch.selection.keys.count < 2, batch.size <= Self.inlineLimit {
+      if isNext, batch.selection.keys.count < 2, batch.isSmall {
         var request = request
         request.prepare = hook.prepare
         if let refusal = submit(request, isCancelled: Task.isCancelled) { request.refuse(refusal) }

@@ -181,7 +181,7 @@ final class SlotStore: SlotCore {
       let commit = try await commitNow(batch, from: StoreOrigin(), isSweep: true)
       if let start {
         let facts = StoreEvent.Commit(
-          commit, batch, batch.durability, since: start, isSweep: true,
+          commit, batch, .full, since: start, isSweep: true,
           hidesSizes: handle.slots.keepsSecrets)
         events?.tellLater(description, .committed(facts))
       }

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -30,6 +31,30 @@ import Testing
     try await commit(again, "second", durability)
     #expect(try await again.entry("second") != nil)
     try await again.close()
+  }
+
+  /// The caller's thread may be that of the user interface.
+  @Test func onlySmallCommitsRunOnTheCallersThread() async throws {
+    let directory = try TemporaryDirectory()
+    let threads = Locked<(caller: pthread_t, isCaller: [Bool])>((pthread_self(), []))
+    var configuration = SQLiteConfiguration()
+    configuration.afterCommit = { _ in
+      threads.withLock { $0.isCaller.append(pthread_equal($0.caller, pthread_self()) != 0) }
+    }
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
+    try await commit(engine, "first", .full)
+    let removals = try (0..<65).map { WriteBatch.Operation.delete(try StoreKey("k\($0)")) }
+    let batches: [([WriteBatch.Operation], isSmall: Bool)] = [
+      ([.put("k", Data(count: 64 << 10))], true), ([.put("k", Data(count: (64 << 10) + 1))], false),
+      (Array(removals.dropLast()), true), (removals, false), ([.clear(prefix: "k")], false),
+      ([.clear(prefix: nil)], false),
+    ]
+    for (operations, _) in batches {
+      threads.withLock { $0.caller = pthread_self() }
+      try await engine.commit(WriteBatch(operations, durability: .relaxed), from: StoreOrigin())
+    }
+    #expect(threads.withLock { $0.isCaller.dropFirst() }.elementsEqual(batches.map(\.isSmall)))
+    try await engine.close()
   }
 
   @Test func aFirstCommitNeverGoesIntoAnotherFile() async throws {

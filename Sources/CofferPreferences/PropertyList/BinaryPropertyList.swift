@@ -31,7 +31,8 @@ struct BinaryPropertyList {
 
   /// The meaning of object markers, by their first four bits.
   private enum Kind {
-    static let simple: Set<UInt8> = [0x00, 0x10, 0x20, 0x30, 0x40]  // Booleans, integers, reals, dates, data
+    static let simple: Set<UInt8> = [0x00, 0x20, 0x30]  // Booleans, reals, dates
+    static let integer: UInt8 = 0x10
     static let data: UInt8 = 0x40
     static let ascii: UInt8 = 0x50
     static let utf16: UInt8 = 0x60
@@ -48,8 +49,11 @@ struct BinaryPropertyList {
 
   /// The size of a value once each reference to an object is replaced by a copy of it.
   private struct Expansion {
+    /// The number of values, and of the names of dictionary entries.
     var values = 1
     var bytes = 0
+    /// The number of collections inside each other.
+    var height = 0
   }
 
   /// What has been found out about the objects.
@@ -59,12 +63,13 @@ struct BinaryPropertyList {
     var references: Int
   }
 
-  /// Whether everything that the root refers to is of a property list type, all dictionary keys are strings, and no
-  /// collection contains itself. Linear in the size of the file.
+  /// Returns the number of values and names of dictionary entries that the file expands to; `nil` unless everything
+  /// that the root refers to is of a property list type, all dictionary keys are strings, and no collection contains
+  /// itself. Linear in the size of the file.
   /// - Throws: `valueTooLarge` for a file whose objects are shared so often that it expands beyond all measure.
-  func isValid() throws(StorageError) -> Bool {
+  func countIfValid() throws(StorageError) -> Int? {
     var findings = Findings(expansions: Array(repeating: nil, count: count), references: file.count)
-    guard let expansion = expansion(of: top, depth: 0, &findings) else { return false }
+    guard let expansion = expansion(of: top, depth: 0, &findings) else { return nil }
     guard expansion.values <= maximum.values, expansion.bytes <= maximum.bytes else {
       throw StorageError(
         .valueTooLarge,
@@ -72,7 +77,7 @@ struct BinaryPropertyList {
           + "or \(maximum.bytes) bytes.",
         advice: "Write it without repeated references, as XML for example. Nothing was changed.")
     }
-    return true
+    return expansion.values
   }
 
   private var maximum: Expansion {
@@ -82,14 +87,17 @@ struct BinaryPropertyList {
   /// Returns the expansion of an object, at most one more than the maximum; `nil` for an invalid one and for one that
   /// contains itself, whose depth has no end.
   private func expansion(of object: Int, depth: Int, _ findings: inout Findings) -> Expansion? {
-    if let known = findings.expansions[object] { return known }
+    if let known = findings.expansions[object] {
+      return depth + known.height <= XMLPropertyList.maximumDepth ? known : nil
+    }
     guard depth <= XMLPropertyList.maximumDepth, let kind = kind(of: object), let references = references(of: object)
     else {
       return nil
     }
     var whole = Expansion()
     switch kind {
-    case _ where Kind.simple.contains(kind) && kind != Kind.data: break
+    case _ where Kind.simple.contains(kind): break
+    case Kind.integer: guard isInteger(object) else { return nil }
     case Kind.data, Kind.ascii, Kind.utf16:
       guard let size = size(of: object) else { return nil }
       whole.bytes = kind == Kind.utf16 ? size.count * 2 : size.count
@@ -102,6 +110,7 @@ struct BinaryPropertyList {
       if kind == Kind.dictionary, index < references.count / 2 {
         guard let other = self.kind(of: reference), Kind.text.contains(other) else { return nil }
       }
+      whole.height = max(whole.height, part.height + 1)
       whole.values = min(whole.values + part.values, maximum.values + 1)
       whole.bytes = min(whole.bytes + part.bytes, maximum.bytes + 1)
     }
@@ -118,6 +127,13 @@ struct BinaryPropertyList {
   private func kind(of object: Int) -> UInt8? {
     guard let mark = offset(of: object).map({ file[$0] }) else { return nil }
     return mark >= 0x10 || mark == 0x08 || mark == 0x09 ? mark & 0xF0 : nil
+  }
+
+  /// Whether an integer has at most 64 bits. Unsigned ones above those of `Int64` are written with 128, of which
+  /// Foundation would silently drop the upper half.
+  private func isInteger(_ object: Int) -> Bool {
+    guard let start = offset(of: object), file[start] & 0x0F <= 4 else { return false }
+    return file[start] & 0x0F < 4 || Self.number(file, start + 1, 8) == 0
   }
 
   /// Returns the number of elements, bytes or characters of an object, and the offset of the first one.

@@ -66,19 +66,24 @@ package struct PropertyListFormat: DocumentFormat {
 
   /// Returns the value at the root of a file, and whether the file is binary; `nil` for no property list.
   private static func root(of file: Data) throws -> (PreferenceValue, isBinary: Bool)? {
-    if let value = XMLPropertyListReader.value(of: file) { return (value, false) }
-    var format = PropertyListSerialization.PropertyListFormat.xml
-    guard let list = try propertyList(file),
-      let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: &format)
+    if let value = try XMLPropertyListReader.value(of: file) { return (value, false) }
+    if file.starts(with: Array("bplist".utf8)) {
+      guard let count = try BinaryPropertyList(file)?.countIfValid(),
+        let root = try? PropertyListSerialization.propertyList(from: file, options: [], format: nil),
+        let value = PreferenceValue(propertyList: root, of: file.count)
+      else { return nil }
+      // Of two entries with equal names, Foundation has dropped one.
+      return value.count == count ? (value, true) : nil
+    }
+    guard let list = xml(file),
+      let root = try? PropertyListSerialization.propertyList(from: list, options: [], format: nil)
     else { return nil }
-    return PreferenceValue(propertyList: root, of: file.count).map { ($0, format == .binary) }
+    return PreferenceValue(propertyList: root, of: file.count).map { ($0, false) }
   }
 
-  /// Returns what Foundation can read as an XML or binary property list; `nil` for other files. Foundation reads any
-  /// other text in the old OpenStep format: a few blanks, which a failing disk may leave of a file, become an empty
-  /// dictionary.
-  private static func propertyList(_ file: Data) throws -> Data? {
-    if file.starts(with: Array("bplist".utf8)) { return try BinaryPropertyList(file)?.isValid() ?? false ? file : nil }
+  /// Returns what Foundation can read as an XML property list; `nil` for other files. Foundation reads any other text
+  /// in the old OpenStep format: a few blanks, which a failing disk may leave of a file, become an empty dictionary.
+  private static func xml(_ file: Data) -> Data? {
     let list = utf16(file) ?? file
     let text = list.starts(with: utf8Mark) ? list.dropFirst(utf8Mark.count) : list[...]
     return text.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "<") ? list : nil
@@ -240,6 +245,15 @@ extension PreferenceValue {
     case CChar(bitPattern: UInt8(ascii: "Q")):
       self = Int64(exactly: number.uint64Value).map { .integer($0) } ?? .unsigned(number.uint64Value)
     default: self = .integer(number.int64Value)
+    }
+  }
+
+  /// The number of values, and of the names of dictionary entries.
+  fileprivate var count: Int {
+    switch self {
+    case .array(let values): values.reduce(1) { $0 + $1.count }
+    case .dictionary(let entries): entries.reduce(1) { $0 + 1 + $1.value.count }
+    default: 1
     }
   }
 

@@ -1,3 +1,4 @@
+import CofferCore
 import Foundation
 
 /// A reader of XML property lists in the form in which Foundation, Python and this library write them, in a fraction of
@@ -9,14 +10,23 @@ struct XMLPropertyListReader {
 
   private let bytes: UnsafeRawBufferPointer
   private var position = 0
+  /// Whether a dictionary has different names that are equal to Foundation.
+  private var hasEqualNames = false
 
   private init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
   /// Returns the value at the root of a file; `nil` for a file of another form.
-  static func value(of file: Data) -> PreferenceValue? {
-    file.withUnsafeBytes { bytes in
+  /// - Throws: `unsupported` for different names that are equal to Foundation, which would keep one of the entries.
+  static func value(of file: Data) throws -> PreferenceValue? {
+    try file.withUnsafeBytes { bytes in
       var reader = XMLPropertyListReader(bytes)
-      return try? reader.document()
+      let value = try? reader.document()
+      guard !reader.hasEqualNames else {
+        throw StorageError(
+          .unsupported, "The file has two entries whose names differ only in how Unicode composes a letter.",
+          advice: "Rename one of them with the program that has written them. Nothing was changed.")
+      }
+      return value
     }
   }
 
@@ -75,8 +85,9 @@ struct XMLPropertyListReader {
     }
     entries.sort { $0.name < $1.name }
     // Which of two entries of one name counts is up to Foundation, and one such entry alone is no dictionary to it.
-    guard zip(entries, entries.dropFirst()).allSatisfy({ $0.name != $1.name }),
-      entries.count != 1 || entries[0].name != XMLPropertyList.reservedName
+    let equal = zip(entries, entries.dropFirst()).first { $0.name == $1.name }
+    if let equal, !equal.0.name.utf8.elementsEqual(equal.1.name.utf8) { hasEqualNames = true }
+    guard equal == nil, entries.count != 1 || entries[0].name != XMLPropertyList.reservedName
     else { throw OtherForm() }
     return entries
   }

@@ -69,16 +69,36 @@ enum Hostile {
   static func sharedArrays(depth: Int) -> Data {
     var objects: [[UInt8]] = [[0xD1, 1, 2], [0x51, 0x61]]  // {a: #2}
     for index in 0..<depth { objects.append([0xA2, UInt8(index + 3), UInt8(index + 3)]) }
-    objects.append([0x09])
+    return file(objects + [[0x09]])
+  }
+
+  /// Returns a binary property list of chains of arrays, each of which ends in the chain before it. Its root is a
+  /// dictionary with an array of all chains.
+  static func chains(_ count: Int, length: Int) -> Data {
+    func bytes(_ number: Int) -> [UInt8] { [UInt8(number >> 8), UInt8(number & 0xFF)] }
+    let starts = (0..<count).map { 3 + $0 * length }
+    let list: [UInt8] = count < 15 ? [0xA0 | UInt8(count)] : [0xAF, 0x10, UInt8(count)]
+    var objects: [[UInt8]] = [[0xD1] + bytes(1) + bytes(2), [0x51, 0x61], list + starts.flatMap { bytes($0) }]
+    for chain in 0..<count {
+      for index in 0..<length {
+        let last: [UInt8] = chain == 0 ? [0xA0] : [0xA1] + bytes(starts[chain - 1])
+        objects.append(index == length - 1 ? last : [0xA1] + bytes(starts[chain] + index + 1))
+      }
+    }
+    return file(objects, referenceSize: 2)
+  }
+
+  /// Returns a binary property list of encoded objects, the first of which is its root.
+  static func file(_ objects: [[UInt8]], referenceSize: UInt8 = 1) -> Data {
     var file = Data("bplist00".utf8)
-    var offsets: [UInt8] = []
+    var offsets = Data()
     for object in objects {
-      offsets.append(UInt8(file.count))
+      withUnsafeBytes(of: UInt32(file.count).bigEndian) { offsets += $0 }
       file += object
     }
     let table = UInt64(file.count)
     file += offsets
-    file += [0, 0, 0, 0, 0, 0, 1, 1]
+    file += [0, 0, 0, 0, 0, 0, 4, referenceSize]
     for number in [UInt64(objects.count), 0, table] { withUnsafeBytes(of: number.bigEndian) { file += $0 } }
     return file
   }

@@ -49,9 +49,12 @@ private func rotateByItself(_ path: String, hours: String, delay: String) async 
   let values = Locked(0)
   var sqlite = SQLiteConfiguration()
   sqlite.clock = StoreClock { Date() + ahead }
-  sqlite.events = CofferEvents { event in
+  let (told, end) = AsyncStream<Void>.makeStream()
+  let events = CofferEvents { event in
     if case .keysReplaced(let replacement) = event.kind { values.withLock { $0 += replacement.values } }
+    if event.location == "end" { end.finish() }
   }
+  sqlite.events = events
   let base = try await SQLiteEngine.open(at: path + "/store.db", configuration: sqlite)
   var configuration = EncryptionConfiguration()
   configuration.automaticRotation = RotationPolicy(maximumAge: .seconds(3_600))
@@ -60,6 +63,8 @@ private func rotateByItself(_ path: String, hours: String, delay: String) async 
   ) { _ in try testRoot() }
   while readLine() == nil { try await Task.sleep(for: .seconds(1)) }
   try await engine.close()
+  events.tellLater("end", .valuesNotCompared)  // after those of the rotation
+  for await _ in told {}
   say("\(values.withLock { $0 })")
   return true
 }

@@ -50,11 +50,14 @@ func measureManyShops(_ bench: inout Bench, _ directory: URL) throws {
   bench.add(
     "watchify.shops.300", "add", [added[0]], residentBytes: Int(added[1]), maximumResidentBytes: 120 << 20,
     limit(seconds: 150))
-  let round = try run("round", 1)
+  var rounds: [[Double]] = []
+  while rounds.count < Bench.attempts, !(rounds.map(\.[0]).median <= 20 * bench.slowness) {
+    rounds.append(try run("round", rounds.count + 1))
+  }
   bench.add(
-    "watchify.shops.300", "round", [round[0]], residentBytes: Int(round[1]), maximumResidentBytes: 120 << 20,
-    limit(seconds: 20))
-  let pages = try run("pages", 2)
+    "watchify.shops.300", "round", rounds.map(\.[0]), residentBytes: Int(rounds.map(\.[1]).median),
+    maximumResidentBytes: 120 << 20, limit(seconds: 20))
+  let pages = try run("pages", rounds.count + 1)
   bench.add(
     "watchify.shops.300", "page meanwhile", Array(pages.dropFirst(3)), residentBytes: Int(pages[2]),
     maximumResidentBytes: 60 << 20, Limit(maximumMicroseconds: 100_000))

@@ -43,6 +43,7 @@ extension EncryptedEngine {
   /// Checks a batch before anything of it is sealed.
   func check(_ batch: WriteBatch) throws {
     try batch.check(capabilities, location: description)
+    guard batch.traits.contains(.records) else { return }
     for operation in batch.operations {
       switch operation {
       case .putRecord(let name, _), .deleteRecord(let name):

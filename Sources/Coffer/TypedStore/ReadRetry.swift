@@ -38,8 +38,7 @@ extension StorageEngine {
         }
         return .ended
       }
-      let staying: [StorageError.Code] = [.decodingFailed, .damaged, .migrationFailed, .newerFormat]
-      if !staying.contains(error.code), !error.isAboutQuestion {
+      if error.isWorthRepeating {
         group.addTask {
           try? await Task.sleep(for: .seconds(1))
           return await currentAvailability.isUsable ? .due : nil
@@ -65,6 +64,11 @@ extension StorageEngine {
 }
 
 extension StorageError {
+  /// Whether a read that failed may succeed although neither the stored bytes nor the store has changed.
+  var isWorthRepeating: Bool {
+    ![.decodingFailed, .damaged, .migrationFailed, .newerFormat, .closed].contains(code) && !isAboutQuestion
+  }
+
   /// Whether two failures would tell a person the same.
   func isSame(as other: StorageError) -> Bool {
     code == other.code && message == other.message && key == other.key

@@ -52,7 +52,7 @@ struct BinaryPropertyList {
     /// The number of values, and of the names of dictionary entries.
     var values = 1
     var bytes = 0
-    /// The number of collections inside each other.
+    /// The number of levels below the value.
     var height = 0
   }
 

@@ -85,9 +85,9 @@ struct XMLPropertyListReader {
     }
     entries.sort { $0.name < $1.name }
     // Which of two entries of one name counts is up to Foundation, and one such entry alone is no dictionary to it.
-    let equal = zip(entries, entries.dropFirst()).first { $0.name == $1.name }
-    if let equal, !equal.0.name.utf8.elementsEqual(equal.1.name.utf8) { hasEqualNames = true }
-    guard equal == nil, entries.count != 1 || entries[0].name != XMLPropertyList.reservedName
+    let equal = zip(entries, entries.dropFirst()).filter { $0.name == $1.name }
+    if equal.contains(where: { !$0.name.utf8.elementsEqual($1.name.utf8) }) { hasEqualNames = true }
+    guard equal.isEmpty, entries.count != 1 || entries[0].name != XMLPropertyList.reservedName
     else { throw OtherForm() }
     return entries
   }

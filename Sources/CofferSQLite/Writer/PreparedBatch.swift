@@ -43,7 +43,8 @@ final class PreparedBatch: Sendable {
     size = batch.size
   }
 
-  /// Whether the batch may be committed on a caller's thread, which may be that of the user interface.
+  /// Whether the batch may be committed on a caller's thread, which may be that of the user interface. What it replaces
+  /// is unknown.
   var isSmall: Bool {
     size <= Self.smallSize && operations.count <= Self.smallCount && !selection.isEverything
       && selection.prefixes.isEmpty

@@ -29,7 +29,8 @@ import Dispatch
 /// is made again, which may be after a later write of another key; while an edit by another program is being recorded,
 /// it fails with `busy`.
 ///
-/// A failed write is passed to the failure handler and thrown by ``flush()``; the next read returns what is stored.
+/// A failed write is passed to the failure handler and thrown by ``flush()``; the next read returns what is stored. A
+/// write that was to be made again and that a later one has replaced does not count as failed.
 public final class StorageSettings: Sendable {
   private let router: StorageRouter
   private let onFailure: (@Sendable (StorageError) -> Void)?

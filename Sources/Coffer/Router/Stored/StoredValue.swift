@@ -60,6 +60,8 @@ public final class StoredValue<Key: StorageKey> {
   /// The error of the last edit, if it could not be written.
   @ObservationIgnored private var writeFailure: StorageError?
   @ObservationIgnored private var flushing: Task<Void, Never>?
+  /// The pause before a failed read of ``look()`` is repeated.
+  @ObservationIgnored private var pause: Task<Void, Never>?
   @ObservationIgnored private var listeners: [Int: AsyncStream<Key.Value>.Continuation] = [:]
   @ObservationIgnored private var nextListener = 0
 
@@ -170,7 +172,7 @@ public final class StoredValue<Key: StorageKey> {
         mustLook = true
         continue
       }
-      if case .failure(let error) = result, [.busy, .unavailable].contains(error.code) { return lookLater(error) }
+      if case .failure(let error) = result, error.isWorthRepeating { return lookLater(error) }
       isAhead = false
       hear(result)
     }
@@ -181,8 +183,10 @@ public final class StoredValue<Key: StorageKey> {
   private func lookLater(_ error: StorageError) {
     state = .failed(error)
     mustLook = true
-    Task { [weak self] in
+    guard pause == nil else { return }
+    pause = Task { [weak self] in
       try? await Task.sleep(for: .seconds(1))
+      self?.pause = nil
       await self?.look()
     }
   }

@@ -35,29 +35,30 @@ extension TypedStore {
     // A step that is late ends the watch: the rest has another one.
     while outcomes.count < entries.count {
       let rest = entries[outcomes.count...]
-      // The outcomes are `nil` once the watch has ended; a step that returns later adds nothing.
-      let done = Locked<(begun: Int, outcomes: [Result<[WriteBatch.Operation]?, any Error>]?)>((0, []))
-      var late: (any Error)?
+      // `nil` once the watch has ended; a step that returns later adds nothing.
+      let done = Locked<[Result<[WriteBatch.Operation]?, any Error>]?>([])
+      var late: StorageError?
       do {
         try await StepWatch.run(shortest: limits.min() ?? .seconds(30)) { [self] watch in
           for entry in rest {
             try Task.checkCancellation()
-            done.withLock { $0.begun += 1 }
             let outcome: Result<[WriteBatch.Operation]?, any Error>
             do { outcome = .success(try await migration(of: entry, watch)) } catch { outcome = .failure(error) }
-            done.withLock { $0.outcomes?.append(outcome) }
+            // A late step that ends because it was cancelled has failed by being late.
+            if Task.isCancelled, case .failure = outcome { throw CancellationError() }
+            done.withLock { $0?.append(outcome) }
           }
         }
       } catch let error as StorageError {
         late = error
       }
-      let (begun, ended) = done.withLock { done in
-        defer { done.outcomes = nil }
-        return (done.begun, done.outcomes ?? [])
+      outcomes += done.withLock { done in
+        defer { done = nil }
+        return done ?? []
       }
-      outcomes += ended
       // A late step may have returned all the same; its lateness is not that of the next one.
-      if let late, ended.count < begun { outcomes.append(.failure(late)) }
+      guard let late, outcomes.count < entries.count, entries[outcomes.count].key == late.key else { continue }
+      outcomes.append(.failure(late))
     }
     return outcomes
   }

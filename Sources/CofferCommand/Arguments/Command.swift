@@ -49,8 +49,8 @@ enum Command: String, ProgramCommand {
         heading: "Store",
         text: """
           --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
-          ~/.local/share/coffer/coffer.db. 'set' creates it, and 'cp' creates its TO;
-          no other command creates a store. Kinds of store:
+          ~/.local/share/coffer/coffer.db. 'set', 'take-over' and 'restore' create
+          it if it is missing, and 'cp' its TO. Kinds of store:
           """, rows: (StoreLocation.kinds + [Table.postgresqlKind]).map { ($0.form, $0.meaning) })
     ],
     lister: Lister(item: "key", command: "ls -0", scope: .store, environment: Passphrases.neverAsk),

@@ -167,9 +167,8 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// call that was interrupted is resumed by the next one. Without this call, each value is migrated when it is read.
   /// - Parameters:
   ///   - oldVersion: the version of the application that has written the values, such as `1.2`.
-  ///   - newVersion: the version that runs. It must be later; numbers are compared as such.
-  /// - Throws: `StorageError`: `unsupported` without a schema, and for an earlier `newVersion`; the errors of
-  ///   ``TypedStore/migrate(prefix:progress:)``.
+  ///   - newVersion: the version that runs.
+  /// - Throws: `StorageError`: `unsupported` without a schema; the errors of ``TypedStore/migrate(prefix:progress:)``.
   public func migrate(from oldVersion: String, to newVersion: String) async throws {
     try await calls.migrate(from: oldVersion, to: newVersion)
   }

@@ -2,8 +2,8 @@ public import Foundation
 
 /// An error thrown by a vault.
 ///
-/// In the vaults of this package the underlying error, where a case has one, is a `StorageError`, whose `code` identifies
-/// the cause.
+/// In the vaults of this package the underlying error, where a case has one, is a `StorageError`, whose `code`
+/// identifies the cause.
 ///
 /// Two errors are equal when their case and texts are equal and both have, or both lack, an underlying error.
 /// Underlying errors are not compared, since errors in general are not `Equatable`.

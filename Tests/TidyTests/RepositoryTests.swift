@@ -32,8 +32,6 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule("no unfinished work", for: isText, unfinished),
     Rule("no machine-specific paths", for: isText, machinePaths),
     Rule("no trailing whitespace", for: isText, trailingWhitespace),
-    Rule("one term for each idea", for: isProse, replacedTerms),
-    Rule("sentences name their subject", for: isProse, headlessSubjects),
     Rule("links resolve", for: isMarkdown, { brokenLinks($0, paths: Repository.this.paths) }),
     Rule(
       "named tasks exist", for: { isMarkdown($0) || isScript($0) },
@@ -103,10 +101,6 @@ struct RepositoryTests {
 @Sendable private func isMarkdown(_ file: SourceFile) -> Bool { file.path.hasSuffix(".md") }
 @Sendable private func isScript(_ file: SourceFile) -> Bool {
   file.path == "run" || file.path.hasSuffix("/run") || file.path.hasSuffix(".sh")
-}
-/// Files with sentences; the rules about words contain the words themselves.
-@Sendable private func isProse(_ file: SourceFile) -> Bool {
-  (isSwift(file) || isMarkdown(file) || isScript(file)) && !file.path.hasPrefix("Tests/TidyTests/")
 }
 @Sendable private func ours(_ file: SourceFile) -> Bool { file.isIn("Sources", "Tests") && isSwift(file) }
 @Sendable private func sources(_ file: SourceFile) -> Bool { file.isIn("Sources") && isSwift(file) }

@@ -272,41 +272,6 @@ struct ManifestRuleTests {
   }
 }
 
-@Suite("Word rules")
-struct WordRuleTests {
-  // Split, since the rule also checks this file.
-  @Test(arguments: [
-    "/// The ho" + "me of a key.", "// Other ho" + "mes are searched.", "let error = e.back" + "end",
-    "/// Where the pla" + "ce is.", "struct Store" + "Place {", "enum Ho" + "mes {", "openHo" + "me()",
-    "| Back" + "end | x |",
-  ])
-  func replacedWordsAreFound(_ line: String) {
-    #expect(replacedTerms(swift(line)).count == 1, "\(line)")
-  }
-
-  @Test(arguments: [
-    "// It is edited in place.", "takes the place of the file", "replaces it", "two decimal places",
-    "the user's home directory", "HOME is not set", "XDG_DATA_HOME", "case backendError", "a placeholder",
-    "HomeMarket.country(of: currency)", "mkdir ~/home/x",
-    "guard let home else {",
-  ])
-  func theseWordsHaveOtherMeanings(_ line: String) {
-    #expect(replacedTerms(swift(line)) == [], "\(line)")
-  }
-
-  @Test(arguments: [
-    "/// Wh" + "o reads it gets both.", "It works. Wh" + "o waits is served.", "> Wh" + "oever asks first wins.",
-  ])
-  func headlessSubjectsAreFound(_ line: String) {
-    #expect(headlessSubjects(swift(line)).count == 1, "\(line)")
-  }
-
-  @Test(arguments: ["/// Who may read it?", "A caller who waits", "// The WHO list", "/// Whole pages."])
-  func theseSentencesHaveASubject(_ line: String) {
-    #expect(headlessSubjects(swift(line)) == [], "\(line)")
-  }
-}
-
 @Suite("Program rules")
 struct ProgramRuleTests {
   private let tables = packageTables(

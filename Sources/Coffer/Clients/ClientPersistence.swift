@@ -72,7 +72,7 @@ public actor ClientPersistence: PersistenceCapability {
   /// Records values as known.
   func note(_ values: ClientRound.Values) { known.merge(values) { $1 } }
 
-  /// Forgets what is known of values whose commit has failed: some of them may be stored all the same.
+  /// Discards the known states of values whose commit has failed, since some of them may be stored.
   func forget(_ values: ClientRound.Values) {
     for key in values.keys { known.removeValue(forKey: key) }
   }

@@ -146,7 +146,11 @@ struct RotationCommandTests {
       environment: [("LD_PRELOAD", FaultLibrary.path), ("COFFER_FAULT", "stop:sync:1")])
     try await eventually("a second key") {
       guard rotation.isStopped() else { return false }
-      if try await sandbox.coffer("doctor", "store.db", "--key-file", key).text.contains("old data key") { return true }
+      // Until the command waits for its run, SIGINT ends the process without a word.
+      let isWaiting = rotation.handles(SIGINT)
+      if isWaiting, try await sandbox.coffer("doctor", "store.db", "--key-file", key).text.contains("old data key") {
+        return true
+      }
       rotation.signal(SIGCONT)
       return false
     }

@@ -12,6 +12,16 @@ extension RunningProgram {
   /// Whether a signal has stopped the program.
   func isStopped() -> Bool { state == "T" }
 
+  /// Whether a signal would not have its default action: one that is received, or ignored.
+  func handles(_ signal: Int32) -> Bool {
+    let status = (try? String(contentsOfFile: "/proc/\(identifier)/status", encoding: .utf8)) ?? ""
+    return status.split(separator: "\n").contains { line in
+      guard line.hasPrefix("SigCgt:") || line.hasPrefix("SigIgn:") else { return false }
+      let mask = line.split(whereSeparator: \.isWhitespace).last.flatMap { UInt64($0, radix: 16) } ?? 0
+      return mask >> UInt64(signal - 1) & 1 == 1
+    }
+  }
+
   /// Whether the program has ended.
   func hasEnded() -> Bool { state == nil || state == "Z" }
 }

@@ -11,7 +11,7 @@
     /// Starts the program with no signal blocked, after others that this process is starting.
     ///
     /// The threads of Dispatch, on which tasks run, block most signals, and a program inherits the mask of the thread
-    /// that starts it: `SIGTERM` and `SIGINT` would not end a program that does not handle them. On Linux, programs
+    /// that starts it. `SIGTERM` and `SIGINT` would not end a program that does not handle them. On Linux, programs
     /// that are started at the same time may inherit each other's descriptors, and Foundation then takes one for
     /// running until the other has ended.
     /// - Throws: the error of `run()`.

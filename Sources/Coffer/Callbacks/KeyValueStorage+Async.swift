@@ -24,7 +24,7 @@ extension KeyValueStorage {
 
   /// Returns the value of a key. A missing value is the error that the storage reports: `StorageError` with code
   /// `notFound` from the storages of this package.
-  /// - Throws: the error that the storage reports; `CancellationError` when the task was cancelled before it began;
+  /// - Throws: the error that the storage reports; `CancellationError` when the task was cancelled before it began.
   ///   `StorageError` with code `inputOutput` when the storage reports both a value and an error, or neither, or
   ///   releases the completion without calling it.
   public func retrieve(for key: Key) async throws -> Value {

@@ -35,7 +35,7 @@ public struct MasterKey: Sendable {
   /// - Throws: `StorageError`: `unavailable` if the system has no random bytes.
   public init() throws { key = try DataKey.random() }
 
-  /// Creates a key from its bytes; returns `nil` unless they are 32, and if fewer than 8 of them differ: such bytes are
+  /// Creates a key from its bytes; returns `nil` unless they are 32, and if fewer than 8 of them differ. Such bytes are
   /// not random, which the key material of encrypted stores must be as well.
   public init?(_ bytes: Data) {
     guard !KeyMaterial.repeatsFewBytes(bytes), let key = try? DataKey(SecretBytes(copying: bytes)) else { return nil }

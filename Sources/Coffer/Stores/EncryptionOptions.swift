@@ -23,7 +23,7 @@ public struct EncryptionOptions: Sendable {
   /// for keys of an encrypted store that declare none. Names of single keys in a store of plain values are not hidden.
   public var settings = EncryptionSettings()
   /// When the key of a store is replaced without a call, in the background while the store is open; `nil`, the default,
-  /// for never. In a store of which single keys are encrypted, the keys must be declared soon after it is opened: a
+  /// for never. In a store of which single keys are encrypted, the keys must be declared soon after it is opened. A
   /// value of an unknown key keeps its old key, and the next attempt follows a day later.
   public var automaticRotation: RotationPolicy?
   /// Returns the label of the store with a location, such as `sqlite:/var/lib/shop.db`, to which its key ring is bound

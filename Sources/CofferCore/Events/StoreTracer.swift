@@ -40,7 +40,7 @@ public struct StoreSpan: Hashable, Sendable, Identifiable {
 /// ```
 ///
 /// Every span that begins ends, also after an error. Spans of an opening, a commit and a transaction begin and end in
-/// the task of their caller, so that task-local values are those of the caller; the span of a checkpoint begins and
+/// the task of their caller, so that task-local values are those of the caller. The span of a checkpoint begins and
 /// ends on a queue of the store. Writes of callers that cannot suspend have none. The methods are called outside of
 /// locks and must return soon: the operation waits.
 public protocol StoreTracer: Sendable {

@@ -11,7 +11,7 @@ public struct RecoveryReport: Hashable, Sendable {
   public let quarantined: Int
   /// The keys whose newest values are lost.
   ///
-  /// Either a value of a committed batch was missing or damaged before a killed writer could publish it: the key then
+  /// Either a value of a committed batch was missing or damaged before a killed writer could publish it. The key then
   /// keeps its previous value, which is announced as a change, and any remains of the new one are in the quarantine.
   /// Or the store was damaged, and the copy that replaced it has an older value or none: reading the key throws
   /// `damaged` until it is written again.

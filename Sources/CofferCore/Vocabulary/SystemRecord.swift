@@ -3,7 +3,7 @@ public import Foundation
 /// The name of a record that the library itself keeps in a store, such as the router's overrides of sync policies.
 ///
 /// System records are committed in the same batches as values and appear in the journal, but they are separate from the
-/// values: listings and counts omit them, clearing does not remove them, and they have their own namespace. In a store
+/// values. Listings and counts omit them, clearing does not remove them, and they have their own namespace. In a store
 /// of secrets, the content of a record must not depend on any value.
 public struct SystemRecordName: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The text of the name.

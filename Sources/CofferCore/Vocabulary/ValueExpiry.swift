@@ -9,9 +9,9 @@ extension ValueAttributes {
   /// The date from which the value is absent, in whole milliseconds; `nil` for a value that does not expire.
   ///
   /// An expired value is absent in every read and listing, of every process, by the clock of the reading engine
-  /// (``StorageEngine/clock``), although it occupies its space until it is swept: at least an hour later, by a commit
-  /// like any other. A clock that is set back therefore makes a value visible again that was not swept yet, and one
-  /// that is ahead hides values too early. The next put of the key replaces the expiry with its own.
+  /// (``StorageEngine/clock``). It occupies its space until it is swept: at least an hour later, by a commit like any
+  /// other. A clock that is set back therefore makes a value visible again that was not swept yet, and one that is
+  /// ahead hides values too early. The next put of the key replaces the expiry with its own.
   ///
   /// ```swift
   /// var attributes = ValueAttributes()

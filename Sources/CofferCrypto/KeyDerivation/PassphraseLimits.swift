@@ -1,7 +1,7 @@
 /// The maximum cost of trying a passphrase; a file that demands more is refused.
 ///
 /// The header of a sealed file determines how much memory and work its passphrase takes, and a file may come from an
-/// untrusted source: without limits, a header could demand all memory of the machine, or hours. The header is checked
+/// untrusted source. Without limits, a header could demand all memory of the machine, or hours. The header is checked
 /// against these limits before any memory is allocated and before the passphrase is requested.
 ///
 /// ```swift

@@ -26,7 +26,7 @@ extension PassphraseSource {
   ///
   /// - Parameter name: what the source contains, for messages, such as `access token`.
   /// - Throws: The error of the source: `unavailable`, or `permissionDenied` for a file that other users can read or
-  ///   change; `invalidPassphrase` if it is empty or larger than 64 KiB; `decodingFailed` for bytes that are not UTF-8.
+  ///   change. `invalidPassphrase` if it is empty or larger than 64 KiB; `decodingFailed` for bytes that are not UTF-8.
   ///   No message contains the secret.
   public func text(named name: String) throws -> String {
     var source = self

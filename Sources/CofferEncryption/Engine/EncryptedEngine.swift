@@ -11,7 +11,7 @@ import Foundation
 /// let store = TypedStore(engine: engine)
 /// ```
 ///
-/// Each value is sealed in an envelope of its own, which is bound to the store, the key and the attributes: a value
+/// Each value is sealed in an envelope of its own, which is bound to the store, the key and the attributes. A value
 /// that was changed, or moved to another key or store, is `damaged` when it is read, and others are not affected.
 /// Attributes stay in plain, so that the store can remove expired values. So do the sizes of values, unless
 /// ``EncryptionSettings/padsValues`` is set, and the names of keys, unless ``EncryptionSettings/hidesNames`` is.
@@ -64,14 +64,17 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the key that seals the key ring of the store.
   ///   - configuration: the options. The settings are those of a new key ring; an existing one has its own.
-  /// - Throws: `wrongPassphrase` for another key; `wrongLabel` for a store with another label; `keyUnavailable` for a
-  ///   store with values and no key ring, so that values whose key ring was lost are not taken for plain ones;
-  ///   `encryptionUnfinished` for one whose encryption or decryption is not finished, unless
-  ///   ``EncryptionConfiguration/acceptsUnfinished`` is set; `damaged` or `newerFormat` for the key ring; `unsupported`
-  ///   for a base that cannot be encrypted, and for a store of which only declared keys are encrypted, if the
-  ///   configuration declares none; `rolledBack` for an older copy of the store, and `notFound`, `damaged` or
-  ///   `unavailable` for its anchor (``EncryptionConfiguration/freshness``); the errors of the source. The store is
-  ///   unchanged then.
+  /// - Throws: The errors of the source, and the following. The store is unchanged then.
+  ///   - `wrongPassphrase` for another key; `wrongLabel` for a store with another label.
+  ///   - `keyUnavailable` for a store with values and no key ring, so that values whose key ring was lost are not taken
+  ///     for plain ones.
+  ///   - `encryptionUnfinished` for one whose encryption or decryption is not finished, unless
+  ///     ``EncryptionConfiguration/acceptsUnfinished`` is set.
+  ///   - `damaged` or `newerFormat` for the key ring.
+  ///   - `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted,
+  ///     if the configuration declares none.
+  ///   - `rolledBack` for an older copy of the store.
+  ///   - `notFound`, `damaged` or `unavailable` for the anchor of the store (``EncryptionConfiguration/freshness``).
   public static func open(
     _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration()
   ) async throws -> EncryptedEngine {

@@ -8,7 +8,7 @@ public struct EncryptionConfiguration: Sendable {
   ///
   /// The other values are stored in plain and pass through untouched. A plain value of a key that is encrypted is
   /// `notEncrypted`. Names cannot be hidden in such a store. The key ring states that only declared keys are encrypted,
-  /// so that the store cannot be opened without this declaration; a store whose ring states that all values are
+  /// so that the store cannot be opened without this declaration. A store whose ring states that all values are
   /// encrypted encrypts all of them, whatever this declares.
   public var isEncrypted: (@Sendable (StoreKey) -> Bool)?
 

@@ -73,7 +73,7 @@ extension EncryptedEngine {
 
   /// Makes every earlier commit of this process survive power loss, and its anchor cover them, if it has one.
   /// - Throws: also the errors of the anchor, `rolledBack` if an older copy was put back while the store was open, and
-  ///   `notFound` if its key ring or its anchor was removed; the commits are durable then.
+  ///   `notFound` if its key ring or its anchor was removed. The commits are durable then.
   public func flush() async throws {
     try await base.flush()
     try await freshness?.anchor(cipher.ring.generation)

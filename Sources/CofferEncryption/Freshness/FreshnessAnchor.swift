@@ -1,7 +1,9 @@
 public import Foundation
 
 /// A small record outside of an encrypted store, by which an older copy of the store is noticed when somebody puts it
-/// back: a file on another file system (``FileAnchor``), an item in the keyring, a server.
+/// back.
+///
+/// It can be a file on another file system (``FileAnchor``), an item in the keyring, or on a server.
 ///
 /// An anchor belongs to one store. It is worth as much as the difference between those who can write the store and
 /// those who can write the anchor: whoever can put back older copies of both is not noticed. The record is

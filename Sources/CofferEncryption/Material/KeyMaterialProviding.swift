@@ -21,12 +21,12 @@ public struct KeyMaterialSource: Hashable, Sendable, ExpressibleByStringLiteral 
 /// let key = RootKeySource.provider(Vault(client: client), named: "shop")
 /// ```
 ///
-/// The material is secret, has 32 bytes to 64 KiB, at least 32 of them random, and is the same at each call: a store
+/// The material is secret, has 32 bytes to 64 KiB, at least 32 of them random, and is the same at each call. A store
 /// that was created with it can be opened with nothing else. It is copied into locked memory. The returned `Data`
 /// itself is released and not wiped, as it may share its bytes with others.
 ///
 /// Both methods are called in a task that is cancelled when the deadline of the source passes, or when the task that
-/// opens the store is cancelled: the store does not wait for the end of the call then. A call that has to block belongs
+/// opens the store is cancelled. The store does not wait for the end of the call then. A call that has to block belongs
 /// on a thread of its own. Any error may be thrown. Its type is reported; its text only if it is a `StorageError`,
 /// which must not contain material.
 public protocol KeyMaterialProviding: Sendable {

@@ -3,8 +3,9 @@
   import CofferCrypto
   public import Foundation
 
-  /// A provider that runs a program for each request and reads the key material from its standard output: the way to
-  /// attach a key management service, a hardware token or a password manager by its own command.
+  /// A provider that runs a program for each request and reads the key material from its standard output.
+  ///
+  /// This attaches a key management service, a hardware token or a password manager by its own command.
   ///
   /// ```swift
   /// let service = ProcessKeyProvider("/usr/bin/gpg", ["--decrypt", "--batch", "--quiet", "/etc/shop/key.gpg"])

@@ -75,8 +75,8 @@ public struct PostgreSQLConfiguration: Sendable {
   public var outcomeTimeout = Duration.seconds(30)
 
   /// The time for which a call waits while none of several hosts takes writes and one may soon, since it is a standby
-  /// or is being started; 0 by default: it throws `unavailable`, and ``PostgreSQLEngine/availability()`` says when the
-  /// store can be used again. The `coffer` command sets 30 s.
+  /// or is being started. By default it is 0: the call throws `unavailable`, and ``PostgreSQLEngine/availability()``
+  /// says when the store can be used again. The `coffer` command sets 30 s.
   public var failoverTimeout = Duration.zero
 
   /// The maximum number of connections that commit at the same time, each for another store; 4 by default.

@@ -37,10 +37,13 @@ public final class PostgreSQLEngine: ExpiringEngine {
   ///     password is refused here. It may name the store in the parameter `store`.
   ///   - name: the name of the store; `nil` for the one that `location` names.
   ///   - configuration: the settings. Handles of one process on the same database share the connections of the first.
-  /// - Throws: `StorageError`: `invalidLocation`; `unavailable` if no server can be reached; `permissionDenied` for a
-  ///   wrong password or a role without grants; `notFound` for a missing store that is not created; `newerFormat`;
-  ///   `notAStore` for tables of another origin; `unsupported` for an older server, or behind a pooler that changes the
-  ///   server process.
+  /// - Throws: `StorageError`:
+  ///   - `invalidLocation`; `newerFormat`.
+  ///   - `unavailable` if no server can be reached.
+  ///   - `permissionDenied` for a wrong password or a role without grants.
+  ///   - `notFound` for a missing store that is not created.
+  ///   - `notAStore` for tables of another origin.
+  ///   - `unsupported` for an older server, or behind a pooler that changes the server process.
   public static func open(
     _ location: String, store name: String? = nil,
     configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()

@@ -15,7 +15,7 @@ extension SlotEngine {
   /// The file is `$XDG_CONFIG_HOME/<suite>.plist`, by default in `~/.config`. It is replaced atomically; changes that
   /// other programs write to it are preserved and delivered as commits without transaction and origin. Their values are
   /// read as text, or as JSON for numbers, dates and collections, with their type as an attribute. `TypedStore` and the
-  /// router write a value with its property list type; a value that is committed as bytes without a type is stored as
+  /// router write a value with its property list type. A value that is committed as bytes without a type is stored as
   /// bytes (`<data>`), unless the existing preference has another type that represents them exactly.
   ///
   /// A damaged file, such as one left by a program that was killed while writing, is kept in the quarantine and

@@ -64,9 +64,9 @@ public actor UserDefaultsAdapter: EngineBacked {
   ///   - expires: the date from which the preference is absent; `nil` for one that does not expire. `UserDefaults`
   ///     does not know of it.
   ///   - transaction: the transaction id of the commit; a new one by default.
-  /// - Throws: `StorageError`: `unsupported` for a collection that contains dates, bytes or fractions that are whole
-  ///   numbers beside values of other types, which you can encode and store as `Data`, and for a dictionary with a
-  ///   duplicate name.
+  /// - Throws: `StorageError`: `unsupported` for a dictionary with a duplicate name, and for a collection that contains
+  ///   dates, bytes or fractions that are whole numbers beside values of other types. You can encode such a collection
+  ///   and store it as `Data`.
   @discardableResult
   public func set(
     _ value: PreferenceValue, for key: String, expires: Date? = nil, transaction: TransactionID? = nil

@@ -30,9 +30,11 @@ extension SQLiteEngine {
   ///   - path: the path of the copy, in an existing directory on any local file system.
   ///   - overwrite: whether an existing file at `path` is replaced.
   ///   - progress: called on a background thread after each step of about 1 MiB.
-  /// - Throws: `StorageError`: `damaged`, naming the page or the value that is damaged; `preconditionFailed` if a file
-  ///   exists at `path` and `overwrite` is `false`, or if that file is a store in use; `busy` if another backup to
-  ///   `path` is under way; `diskFull`; `permissionDenied`. `CancellationError` if the task is cancelled.
+  /// - Throws: `StorageError`; `CancellationError` if the task is cancelled.
+  ///   - `damaged`, naming the page or the value that is damaged.
+  ///   - `preconditionFailed` if a file exists at `path` and `overwrite` is `false`, or if that file is a store in use.
+  ///   - `busy` if another backup to `path` is under way.
+  ///   - `diskFull`; `permissionDenied`.
   @discardableResult
   public func backup(
     to path: String, overwrite: Bool = false, progress: (@Sendable (BackupProgress) -> Void)? = nil

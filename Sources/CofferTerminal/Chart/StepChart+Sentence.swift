@@ -1,6 +1,9 @@
 extension StepChart {
-  /// A description of the chart as text, for accessibility: "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60,
-  /// highest 206.00; sold out 5-7 Jan." For a chart without points: "There is no price yet."
+  /// A description of the chart as text, for accessibility.
+  ///
+  /// For example, "From 206.00 on 3 Jan to 137.60 on 13 Jan; lowest 137.60, highest 206.00; sold out 5-7 Jan."
+  ///
+  /// For a chart without points: "There is no price yet."
   public var sentence: String { gluedSentence.loosened }
 
   /// Returns the sentence wrapped to lines of at most `width` columns. Lines are not broken within amounts and dates.

@@ -72,9 +72,10 @@ public actor DefaultCapabilityManager {
 
   /// Activates every capability that is not active, each after those that it depends on. One that fails does not stop
   /// others; what depends on it stays inactive.
-  /// - Throws: The first error of an activation; `StorageError`: `unsupported` for an unknown dependency or a cycle, in
-  ///   which case nothing was activated, `unavailable` for a call that exceeded its deadline and for a capability that
-  ///   was not available after its activation. `CancellationError` when the task was cancelled before the start.
+  /// - Throws: The first error of an activation; `CancellationError` when the task was cancelled before the start.
+  ///   `StorageError`: `unsupported` for an unknown dependency or a cycle, in which case nothing was activated;
+  ///   `unavailable` for a call that exceeded its deadline and for a capability that was not available after its
+  ///   activation.
   public func start() async throws {
     try await turns.run(turn) {
       var failure: (any Error)?

@@ -16,9 +16,9 @@ extension StorageRouter {
   ///   - dryRun: whether only the report is made; `false` by default.
   /// - Returns: what was erased, or would be. If it is not `ShredReport.isComplete`, call
   ///   ``continueShredding(domain:)``.
-  /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted, or has no
-  ///   listings; `readOnly`; `busy` while it is being encrypted or decrypted; the errors of opening the store and its
-  ///   key ring.
+  /// - Throws: The errors of opening the store and its key ring. `StorageError`: `unsupported` if the store does not
+  ///   exist or holds nothing encrypted, or has no listings; `readOnly`; `busy` while it is being encrypted or
+  ///   decrypted.
   @discardableResult
   public nonisolated func shred(domain: StorageDomain, dryRun: Bool = false) async throws -> ShredReport {
     let engine = try await encryption(of: domain, for: "the erasure of encrypted values")

@@ -96,9 +96,9 @@ public actor EncryptionHelper {
   ///   - passphrase: the source of the passphrase.
   ///   - limits: the maximum time of trying the passphrase, which the value determines. A value that demands more is
   ///     refused before the passphrase is requested.
-  /// - Throws: `wrongPassphrase`, also if the salt was changed; `damaged` if the value was changed or has another name;
-  ///   `unsupported` for a value beyond the limits; `newerFormat`; `invalidKey` for an invalid name; the errors of the
-  ///   source.
+  /// - Throws: The errors of the source. `wrongPassphrase`, also if the salt was changed; `damaged` if the value was
+  ///   changed or has another name; `unsupported` for a value beyond the limits; `newerFormat`; `invalidKey` for an
+  ///   invalid name.
   public func decrypt(
     _ data: Data, name: String, passphrase: PassphraseSource, limits: PassphraseLimits = PassphraseLimits()
   ) async throws -> Data {

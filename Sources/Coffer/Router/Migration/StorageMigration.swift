@@ -1,7 +1,7 @@
 /// A migration of an older form of a value to its current key.
 ///
 /// A router runs the migration of a key before the key's first access, whatever kind of access that is, once for all
-/// tasks, and records that it is done: it is not run again unless its ``name`` changes or
+/// tasks, and records that it is done. It is not run again unless its ``name`` changes or
 /// ``StorageRouter/forceMigration(for:)`` asks for it. If it fails, the access throws, and the next one tries again.
 ///
 /// ``SimpleLegacyMigration``, ``AppVersionConditionalMigration``, ``DefaultTransformingMigration`` and

@@ -48,7 +48,7 @@ public struct StorageConfiguration: Sendable {
     set { stores.authentication = newValue }
   }
   /// The access to every store of the router, the given engines included. With `StoreAccess.readOnly`, nothing is
-  /// created or written, every write throws `readOnly`, and a store that does not exist, or an encrypted one that is
+  /// created or written, and every write throws `readOnly`. A store that does not exist, or an encrypted one that is
   /// empty and has no key ring yet, reads as an empty one. It is a shorthand for ``StoreOptions/access`` of ``stores``.
   public var access: StoreAccess {
     get { stores.access }

@@ -9,7 +9,7 @@ extension StorageRouter {
   /// ```
   ///
   /// A value that cannot be read or decoded, and a store that cannot be opened, is delivered as a failure, and the
-  /// stream continues: the next value follows once the key changes or the store can be read again. `try theme.get()`
+  /// stream continues. The next value follows once the key changes or the store can be read again. `try theme.get()`
   /// ends the loop at the first failure instead. A failure that persists is delivered once.
   ///
   /// A slow consumer may skip intermediate values but always receives the latest one. The stream ends when the router

@@ -8,9 +8,12 @@ public import Foundation
 /// let theme = try await StorageRouter.shared.get(.theme)
 /// ```
 ///
-/// A read has three outcomes: the value (or the key's default, which is never written), the error `notFound` when the
-/// value is proven absent and has no default, or another `StorageError`, which implies nothing about what is stored. A
-/// default is never returned for a store that is locked or unavailable.
+/// A read has three outcomes:
+/// - the value, or the key's default, which is never written;
+/// - the error `notFound`, when the value is proven absent and has no default;
+/// - another `StorageError`, which implies nothing about what is stored.
+///
+/// A default is never returned for a store that is locked or unavailable.
 ///
 /// Once a catalog is registered, keys without a catalog are refused, unless `StorageConfiguration.unregisteredKeys`
 /// allows them. Reads and writes run concurrently: the actor serializes only registration and sync.

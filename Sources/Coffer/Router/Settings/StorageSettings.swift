@@ -165,7 +165,7 @@ extension StorageRouter {
   ///   - keys: the keys of the settings.
   ///   - onFailure: receives each failed write, and each failed read of the subscript, on any thread.
   /// - Throws: `unsupported` for a key whose values are encrypted, and for one whose store can block or be unavailable,
-  ///   such as a keyring or a sealed file; `StorageError` when a store cannot be opened or a value cannot be read.
+  ///   such as a keyring or a sealed file. `StorageError` when a store cannot be opened or a value cannot be read.
   public nonisolated func settings<each K: StorageKeyWithDefault>(
     _ keys: repeat each K, onFailure: (@Sendable (StorageError) -> Void)? = nil
   ) async throws -> StorageSettings {

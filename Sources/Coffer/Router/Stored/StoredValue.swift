@@ -13,7 +13,7 @@ public import Observation
 ///
 /// Edits are committed one after the other with `.relaxed` durability; edits made within 0.1 s share one sync to the
 /// device. Once the value is loaded, an edit of a value in a database is committed before the assignment returns, and
-/// survives a process that exits or is killed right after it; while another commit holds the database, the assignment
+/// survives a process that exits or is killed right after it. While another commit holds the database, the assignment
 /// waits for up to 0.1 s and the edit is then committed in the background. In all other stores, and before the value is
 /// loaded, edits are committed in the background: await ``flush()`` before the process exits. Changes by other writers
 /// appear once no own edits are pending.

@@ -31,9 +31,11 @@ extension StorageRouter {
 
   /// Overrides the declared sync policy of a key, persistently; `nil` removes the override. A key that exists on one
   /// kind of device only is sent if its policy is overridden. A send that is under way follows the earlier policy.
-  /// - Throws: `StorageError`: `insecureKey` for a secret unless the policy is `never`, `unregisteredKey` for a key
-  ///   without a catalog, `duplicateKey` for a key of which another store has the name, too, `dataTooLargeForSync` when
-  ///   the stored value exceeds the limit for automatic sync.
+  /// - Throws: `StorageError`:
+  ///   - `insecureKey` for a secret unless the policy is `never`.
+  ///   - `unregisteredKey` for a key without a catalog.
+  ///   - `duplicateKey` for a key of which another store has the name, too.
+  ///   - `dataTooLargeForSync` when the stored value exceeds the limit for automatic sync.
   public func setSyncPolicy<K: StorageKey>(_ policy: SyncPolicy?, for key: K) async throws {
     let (record, _) = try registry.find(key)
     guard record.catalog != nil else {

@@ -17,9 +17,11 @@ public import Foundation
 /// A value has its attributes, including the date from which it is absent: it expires on the receiving device without
 /// another snapshot, by the clock of that device.
 ///
-/// As JSON it is a list of objects in the order of the names' bytes: `name` with `value` and, if there are any,
-/// `attributes`, both in Base64; `name` alone for an absent value; `family` with the start of its members' names. A
-/// JSON object would merge names that differ only in their Unicode form.
+/// As JSON it is a list of objects in the order of the names' bytes. A JSON object would merge names that differ only
+/// in their Unicode form. An object of the list has:
+/// - `name` with `value` and, if there are any, `attributes`, both in Base64;
+/// - `name` alone for an absent value;
+/// - `family` with the start of its members' names.
 public struct SyncSnapshot: Hashable, Sendable {
   /// A stored value.
   public struct Value: Hashable, Sendable {

@@ -19,12 +19,15 @@ public import Foundation
 /// - If a replacement cannot be made, the read throws `damaged` with the reason, and the next read tries again.
 /// - ``HandledDamage`` tells what was done. The commit is in the journal like any other.
 ///
-/// A policy applies to a value that is known to be damaged, and to nothing else: not to bytes that are intact but
-/// cannot be decoded (`decodingFailed`), which a newer version of the application may have written; not to a store that
-/// is locked, unavailable or busy, or has lost commits; and not to a file that is damaged as a whole. Neither does it
-/// apply inside a snapshot, whose reads throw `damaged`: read the value before. A read inside a transaction throws it,
-/// too, but the transaction then follows the policy of the value and runs its closure again: a policy should not run a
-/// transaction of its own store, which may have to wait for that one.
+/// A policy applies to a value that is known to be damaged, and to nothing else:
+/// - not to bytes that are intact but cannot be decoded (`decodingFailed`), which a newer version of the application
+///   may have written;
+/// - not to a store that is locked, unavailable or busy, or has lost commits;
+/// - not to a file that is damaged as a whole;
+/// - not inside a snapshot, whose reads throw `damaged`: read the value before.
+///
+/// A read inside a transaction throws `damaged`, too, but the transaction then follows the policy of the value and runs
+/// its closure again. A policy should not run a transaction of its own store, which may have to wait for that one.
 ///
 /// For a whole store, `Value` is `Data`: the bytes as they are stored.
 public struct DamagePolicy<Value: Sendable>: Sendable {

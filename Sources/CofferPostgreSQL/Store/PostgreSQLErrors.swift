@@ -71,7 +71,7 @@ extension ServerFailure {
       case "26000", "34000":
         (
           .unsupported, "A connection pooler has changed the server process behind the connection.",
-          "Connect to the server itself, or set the pooler to session mode."
+          "Connect to the server itself."
         )
       default: (.inputOutput, "The server has refused the statement.", "Nothing was written.")
       }

@@ -56,7 +56,7 @@ enum Table {
     details: [
       """
       Other values are kept. Another country is another market: the next sync takes
-      all values there as the new baseline, without news. New headers replace the
+      all values there as the new baseline, with one notice. New headers replace the
       previous ones.
       """,
       """

@@ -38,7 +38,7 @@ func editStore(_ invocation: Invocation) async throws -> ExitStatus {
         try printText("\(edited.name.oneLine(limit: longestTitle)) is synced at \(edited.domain) from now on.\(lost)")
       }
       if let country {
-        try printText("The next sync of \(edited.domain) shows the prices of \(country). This is not reported as news.")
+        try printText("The next sync of \(edited.domain) shows the prices of \(country), with one notice.")
       }
       if headers != nil { try tell(edited, kept) }
     }

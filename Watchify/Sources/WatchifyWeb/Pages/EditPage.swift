@@ -25,7 +25,7 @@ enum EditPage {
           }
           AddPage.countryField(entry?.country ?? store.country ?? "")
           tag(.p, .class("note")) {
-            "Another country is another market: its next sync becomes the new baseline, without news."
+            "Another country is another market: its next sync becomes the new baseline, with one notice."
           }
           tag(.button, .set(.type, "submit")) { "Save" }
         }

@@ -20,6 +20,7 @@ import Testing
     }
   }
 
+  // Requirement 3.1
   @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyDeclarationStandsInTheProtocol() throws {
     let text = try String(contentsOf: Self.document, encoding: .utf8)

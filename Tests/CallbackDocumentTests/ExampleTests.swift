@@ -8,6 +8,7 @@ import Testing
     { EngineKeyValueStorage(engine: MemoryEngine()) }, { PrintedStorage() },
   ]
 
+  // Requirements 3.1, 3.7, 3.11, 3.17
   @Test(arguments: [0, 1]) func theExamplesWork(index: Int) async throws {
     let storage = WatchedStorage(Self.storages[index]())
     #expect(await storage.answer(to: retrieveExample).value == nil)
@@ -18,6 +19,7 @@ import Testing
   }
 
   /// The results of a storage satisfy the postcondition, and therefore never the precondition printed above it.
+  // Requirement 3.12
   @Test(arguments: [0, 1]) func thePrintedPreconditionWouldFail(index: Int) async {
     let storage = WatchedStorage(Self.storages[index]())
     let missing = await storage.answer(to: retrieveExample)

@@ -13,6 +13,7 @@
       #expect(expansion.findings.count == 1 && !expansion.text.contains("Coffer."))
     }
 
+    // Requirement 1.20
     @Test func aKeyNamesAPropertyIfTheMethodsAreAbsent() {
       let source = """
         @Client struct A {

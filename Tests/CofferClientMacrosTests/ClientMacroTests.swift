@@ -11,6 +11,7 @@
       func restoreState() async throws {}
       """
 
+    // Requirement 1.20
     @Test func aCompleteClientStaysAsItIs() {
       let client = """
         struct A: Persistable {
@@ -26,6 +27,7 @@
       #expect(!expansion.text.contains("extension") && !expansion.text.contains("init("))
     }
 
+    // Requirement 1.20
     @Test func allIsWrittenForPropertiesAlone() {
       let expansion = Expansion("@Client struct A {\n  @ClientState var theme = 1\n  @ClientState var `in` = 2\n}")
       #expect(expansion.findings == [])

@@ -34,6 +34,7 @@ import Testing
     return "keys.json"
   }
 
+  // Requirements 4.1, 5.1
   @Test("The report lists every key with its store, and undeclared keys")
   func report() async throws {
     let keys = try await keys()
@@ -55,6 +56,7 @@ import Testing
     #expect(lines.isEmpty, "\(lines)")
   }
 
+  // Requirement 5.1
   @Test("The same as JSON and as a page")
   func machines() async throws {
     let keys = try await keys()
@@ -72,6 +74,7 @@ import Testing
     #expect(!page.contains("s3cret"))
   }
 
+  // Requirement 4.1
   @Test("A family is one line, and undeclared values with a common beginning are folded, unless all are wanted")
   func folded() async throws {
     let database = sandbox.url.appendingPathComponent("store.db")

@@ -10,6 +10,7 @@ struct BackupCommandTests {
 
   private func use(_ store: String) -> [(name: String, value: String?)] { [(name: "COFFER_STORE", value: store)] }
 
+  // Requirement 1.70
   @Test("A database is backed up and restored, and the replaced one is kept")
   func database() async throws {
     try await sandbox.coffer("set", "theme", "dark")

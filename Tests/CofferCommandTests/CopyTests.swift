@@ -9,6 +9,7 @@ struct CopyTests {
 
   init() throws { sandbox = try Sandbox() }
 
+  // Requirement 1.70
   @Test("5,000 values are copied under one transaction id, and a second copy writes nothing")
   func everything() async throws {
     try await sandbox.fill(count: 5_000)
@@ -54,6 +55,7 @@ struct CopyTests {
     _ = try await other.ended()
   }
 
+  // Requirement 1.70
   @Test("Keys of TO are overwritten, others remain; unusual keys and all bytes are copied")
   func merging() async throws {
     let every = Data((0...255).map { UInt8($0) })

@@ -92,6 +92,7 @@ import Testing
     #expect(ended.output == expected, "\(ended.text) \(ended.errors)", sourceLocation: sourceLocation)
   }
 
+  // Requirement 1.15
   @Test("A property reads what the command has written, with and without a type")
   func theCommandWrites() async throws {
     for type in ["", "--type boolean"] {
@@ -117,6 +118,7 @@ import Testing
     try await reads(Look.self, .light)
   }
 
+  // Requirement 1.15
   @Test("The command prints what a property has written, and keeps its type")
   func aPropertyWrites() async throws {
     try await prints(Flag.self, true, Data("true".utf8))
@@ -143,6 +145,7 @@ import Testing
     try await reads(Moment.self, Date(timeIntervalSinceReferenceDate: 86_400.5))
   }
 
+  // Requirement 1.15
   @Test("A value of another type is an error at either end, and nothing is overwritten")
   func otherTypes() async throws {
     try await prints(Flag.self, true, Data("true".utf8))

@@ -34,6 +34,7 @@ import Testing
     #expect(!sandbox.exists("store.db"))
   }
 
+  // Requirement 5.1
   @Test(.timeLimit(.minutes(2))) func aStreamDeliversTheExpiryThatAnotherProcessHasSet() async throws {
     let sandbox = try Sandbox()
     let engine = try await SQLiteEngine.open(at: sandbox.storePath)

@@ -3,6 +3,7 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct QuarantineCommandTests {
+  // Requirements 0.32, 5.2
   @Test func damagedBytesAreListedShownRestoredAndRemoved() async throws {
     let sandbox = try Sandbox()
     try await sandbox.coffer("set", "theme", "dark")
@@ -44,6 +45,7 @@ import Testing
     #expect(try await sandbox.coffer("quarantine", "list", environment: neverAsk).text.isEmpty)
   }
 
+  // Requirement 5.2
   @Test func aDamagedFileOfAStoreOfFilesKeepsItsKey() async throws {
     let sandbox = try Sandbox()
     let store = "file:" + sandbox.path("files")
@@ -60,6 +62,7 @@ import Testing
     #expect(try await sandbox.coffer("quarantine", "list", "--store", store).text.isEmpty)
   }
 
+  // Requirement 5.2
   @Test func aSealedStoreShowsNothingWithoutItsPassphrase() async throws {
     let sandbox = try Sandbox()
     try sandbox.makePassphrase("pass", "correct horse")

@@ -18,6 +18,7 @@ struct ReadOnlyOptionTests {
     Kind(testDescription: "sealed", store: "sealed:d/s", options: "--passphrase-file words"),
   ]
 
+  // Requirement 5.6
   @Test("Every command that reads works and changes nothing, and writes are refused", arguments: kinds)
   func everyReadingCommand(_ kind: Kind) async throws {
     let sandbox = try Sandbox()

@@ -30,6 +30,7 @@ struct WatchOutageTests {
     output.components(separatedBy: #""event":"\#(event)""#).count - 1
   }
 
+  // Requirement 5.11
   @Test("It tells an outage, waits for its end, and misses no commit")
   func outages() async throws {
     try await set("a")
@@ -60,6 +61,7 @@ struct WatchOutageTests {
     #expect((lines[0]["message"] as? String)?.contains("locked") == true, "\(lines[0])")
   }
 
+  // Requirement 5.11
   @Test("A keyring that does not answer is told on standard error, and its commits follow once it does")
   func hung() async throws {
     try await set("a")

@@ -106,6 +106,7 @@ import Testing
     try await database.engine.close()
   }
 
+  // Requirement 1.58
   @Test func migrationsRunOnceAndAnUnknownOneIsRefused() async throws {
     let directory = try TemporaryDirectory()
     let database = try await open(directory)

@@ -26,6 +26,7 @@ import Testing
     return .file(path)
   }
 
+  // Requirement 4.22
   @Test func theSameMaterialOpensFromEverySource() async throws {
     let engine = MemoryEngine()
     let first = try await open(file(material), engine)

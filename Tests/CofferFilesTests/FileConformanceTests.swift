@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct FileConformanceTests {
+  // Requirements 0.28, 1.60, 4.15
   @Test(.serialized, arguments: StorageConformance.checks)
   func filesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 
@@ -26,6 +27,7 @@ import Testing
   }
 
   /// The adapter through the four methods of `StorageAdapter` only.
+  // Requirement 1.12
   @Test(.serialized, arguments: StorageConformance.checks)
   func adapterConforms(_ check: StorageConformance.Check) async throws {
     let conformance = StorageConformance(name: "file adapter") { location in

@@ -23,6 +23,7 @@ import Testing
     ("console", "console"), ("co", "co"), ("com", "com"), ("com.1", "com.1"), ("com10", "com10"), ("lpt", "lpt"),
     ("nulls", "nulls"), ("a.con", "a.con"), ("con-1", "con-1"), ("comx", "comx"), ("con ", "con%20"),
   ])
+  // Requirement 1.14
   func writesKeys(key: String, name: String) throws {
     let key = try StoreKey(key)
     let written = FileName(key)

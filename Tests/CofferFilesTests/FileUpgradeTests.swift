@@ -8,6 +8,7 @@ import Testing
 
 /// The upgrade of a store of files whose journal has format 2.
 @Suite(.serialized) struct FileUpgradeTests {
+  // Requirement 1.67
   @Test func aJournalOfTheSecondFormatIsBroughtUp() async throws {
     let directory = try TemporaryDirectory()
     let store = directory.path("store")

@@ -32,6 +32,7 @@ struct ForeignFilesTests {
     return (found, try #require(found.foreignData, sourceLocation: sourceLocation))
   }
 
+  // Requirement 1.67
   @Test func whatPrintedAdaptersWroteIsRefused() async throws {
     let directory = try StoreDirectory()
     try legacy("files", in: directory)
@@ -45,6 +46,7 @@ struct ForeignFilesTests {
     #expect(!error.description.contains("John"))
   }
 
+  // Requirement 1.67
   @Test func storedObjectsAreRefused() async throws {
     let directory = try StoreDirectory()
     try legacy("objects", in: directory)

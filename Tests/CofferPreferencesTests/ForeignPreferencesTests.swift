@@ -20,6 +20,7 @@ struct ForeignPreferencesTests {
     return fixture
   }
 
+  // Requirement 1.67
   @Test(arguments: [
     ("preferences", ["axiom.theme", "axiom.token", "axiom.userName"], ForeignEncoding.jsonText),
     ("preference-objects", ["theme"], .storedObject),

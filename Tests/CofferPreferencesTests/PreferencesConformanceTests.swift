@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct PreferencesConformanceTests {
+  // Requirements 0.28, 4.15
   @Test(.serialized, arguments: StorageConformance.checks)
   func preferencesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 
@@ -30,6 +31,7 @@ import Testing
   }
 
   /// The adapter through the four methods of `StorageAdapter` only.
+  // Requirement 1.15
   @Test(.serialized, arguments: StorageConformance.checks)
   func adapterConforms(_ check: StorageConformance.Check) async throws {
     let conformance = StorageConformance(name: "prefs adapter") { location in

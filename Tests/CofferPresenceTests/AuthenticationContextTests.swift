@@ -183,6 +183,7 @@ import Testing
     #expect(authenticator.questions.count == 3)
   }
 
+  // Requirement 4.26
   @Test("A combination asks one after the other until one confirms or the user dismisses a question")
   func combined() async throws {
     let finger = ScriptedAuthenticator(KeychainAccessControl.biometryAny.satisfied)

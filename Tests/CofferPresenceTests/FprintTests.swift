@@ -76,6 +76,7 @@ struct FprintTests {
     #expect(try mock.calls(of: "Release", at: Self.path) == 1)
   }
 
+  // Requirement 1.47
   @Test("An enrolled finger confirms, also after touches that were not read")
   func match() async throws {
     let mock = try await reader([
@@ -88,6 +89,7 @@ struct FprintTests {
     try expectReleased(mock, starts: 1)
   }
 
+  // Requirement 1.47
   @Test("Another finger has three attempts")
   func noMatch() async throws {
     let wrong = [("verify-no-match", true)]
@@ -103,6 +105,7 @@ struct FprintTests {
     try expectReleased(mock, starts: 2)
   }
 
+  // Requirement 1.47
   @Test("A finger that never comes: the reader is released at the deadline")
   func timedOut() async throws {
     let mock = try await reader([])

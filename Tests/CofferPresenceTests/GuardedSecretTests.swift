@@ -50,6 +50,7 @@ import Testing
     #expect(questions == 0, "a write asks nobody")
   }
 
+  // Requirement 1.47
   @Test("Each way to read the value asks, and the listings do not")
   func engineReads() async throws {
     try await prepare()
@@ -119,6 +120,7 @@ import Testing
     try await without.close()
   }
 
+  // Requirement 1.47
   @Test("No other door reads a guarded secret unasked")
   func doors() async throws {
     try await prepare(.devicePasscode)
@@ -147,6 +149,7 @@ import Testing
     try await other.close()
   }
 
+  // Requirement 4.26
   @Test("A router asks at each read of a declared key and caches nothing; writes, listings and the audit ask nobody")
   func routerReads() async throws {
     let router = router(authenticator)
@@ -174,6 +177,7 @@ import Testing
     try await router.close()
   }
 
+  // Requirement 4.26
   @Test("A declared access control is asked for also where the stored value has none, or another one")
   func declared() async throws {
     let plain = router(nil)
@@ -256,6 +260,7 @@ import Testing
     try await router.close()
   }
 
+  // Requirement 4.26
   @Test("What no authenticator can establish is refused when it is declared, and nothing is written")
   func refusedDeclarations() async throws {
     let fingers = ScriptedAuthenticator(KeychainAccessControl.biometryAny.satisfied)

@@ -34,6 +34,7 @@ struct PolkitTests {
       for: .userPresence, reason: "Read the secret.", deadline: .now + timeout)
   }
 
+  // Requirement 4.26
   @Test("Polkit's answer is the outcome: refused, and confirmed once the action is allowed")
   func allowed() async throws {
     let mock = try await mock()

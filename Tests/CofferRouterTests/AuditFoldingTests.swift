@@ -24,6 +24,7 @@ import Testing
     try await report(names).undeclared.map { $0.count == 1 ? $0.name : "\($0.name)… \($0.count)" }
   }
 
+  // Requirement 4.1
   @Test("Names of one form are one row, and others beside them keep their own")
   func folding() async throws {
     let cache = (0..<1_000).map { "cache/item-\($0)" }
@@ -41,6 +42,7 @@ import Testing
     #expect(try await rows((0..<20).map { "e\u{301}\($0)" } + (0..<20).map { "\u{E9}\($0)" }) == ["… 40"])
   }
 
+  // Requirement 4.1
   @Test("A report is bounded whatever the names are; counts and sizes add up")
   func bounds() async throws {
     var generator = SeededGenerator(seed: 7)
@@ -74,6 +76,7 @@ import Testing
       text.contains("100,001 undeclared values") && text.contains("cache/3/</strong>…") && text.contains("&lt;b&gt;"))
   }
 
+  // Requirement 4.1
   @Test("A family is one row with the number and the size of its values")
   func families() async throws {
     let drafts = KeyFamily<Int, String>("drafts", in: .database(), owner: "Editor", about: "Unsent <messages>.")

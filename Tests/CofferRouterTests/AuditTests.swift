@@ -35,6 +35,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.path("data/com.example.shop")))
   }
 
+  // Requirements 1.66, 4.1
   @Test("The report has the store, size and last change of each value, and undeclared values")
   func stored() async throws {
     let before = Date(timeIntervalSinceNow: -1)
@@ -61,6 +62,7 @@ import Testing
     }
   }
 
+  // Requirement 4.1
   @Test("The page escapes text and loads no resources")
   func page() async throws {
     try await fixture.use { router in
@@ -89,6 +91,7 @@ import Testing
     #expect(whole.remarks.isEmpty)
   }
 
+  // Requirement 4.1
   @Test("The manifest has the declarations of all keys and their stores")
   func manifest() async throws {
     try await fixture.use { router in

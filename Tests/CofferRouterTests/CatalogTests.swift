@@ -13,6 +13,7 @@ import Testing
     ShopCatalog(name: name, allKeys: keys)
   }
 
+  // Requirements 4.1, 4.8, 4.29, 4.30, 4.38, 4.42
   @Test("Several catalogs can be registered, and their keys are listed")
   func registration() async throws {
     try await fixture.use { router in
@@ -29,6 +30,7 @@ import Testing
     }
   }
 
+  // Requirements 4.28, 4.39, 4.40
   @Test("A catalog with a duplicate or an incomplete declaration is refused as a whole")
   func refusals() async throws {
     try await fixture.use { router in
@@ -57,6 +59,7 @@ import Testing
     }
   }
 
+  // Requirements 1.62, 1.64, 4.19
   @Test("A secret is refused in an unprotected store, and with a sync policy")
   func secrets() async throws {
     struct Password: StorageKey {
@@ -80,6 +83,7 @@ import Testing
     }
   }
 
+  // Requirement 4.19
   @Test(
     "A security policy that the domain does not support is refused",
     arguments: [
@@ -95,6 +99,7 @@ import Testing
     }
   }
 
+  // Requirement 4.26
   @Test("Encryption without a key and access control are refused when used, never weakened")
   func later() async throws {
     try await fixture.use { router in
@@ -111,6 +116,7 @@ import Testing
     }
   }
 
+  // Requirement 4.23
   @Test("A key of another platform is refused, with an error that names the key")
   func platforms() async throws {
     let keys = PlatformAvailability.allCases.map { plain($0.rawValue, availability: $0) }
@@ -133,6 +139,7 @@ import Testing
     }
   }
 
+  // Requirement 4.41
   @Test("Once a catalog is registered, unregistered keys are refused according to the configuration")
   func unregistered() async throws {
     try await fixture.use { router in
@@ -151,6 +158,7 @@ import Testing
   }
 
   #if DEBUG
+    // Requirement 4.41
     @Test("In a debug build an unregistered key is an assertion failure")
     func assertion() async throws {
       await #expect(processExitsWith: .failure) {
@@ -161,6 +169,7 @@ import Testing
     }
   #endif
 
+  // Requirement 4.39
   @Test("Two equal declarations are one key; two different ones are an error that names both")
   func declaredTwice() async throws {
     try await fixture.use { router in

@@ -57,6 +57,7 @@ struct ClearKillTests {
     return lines.last != "closed"
   }
 
+  // Requirement 5.9
   @Test(
     "What a killed clear has left is named by a dry run, and a second clear removes it",
     .enabled(if: FaultLibrary.path != nil, "no C compiler"),

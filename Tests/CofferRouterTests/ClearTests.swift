@@ -36,6 +36,7 @@ import Testing
     return router
   }
 
+  // Requirement 5.9
   @Test("The values of an owner are removed in one commit per store, and nothing else is")
   func owner() async throws {
     let router = try await router()
@@ -61,6 +62,7 @@ import Testing
     await expectError(.unregisteredKey) { _ = try await StorageRouter().clear(all: .values) }
   }
 
+  // Requirement 5.9
   @Test("A store that fails is named, the others are cleared, and a second run removes the rest")
   func failing() async throws {
     let router = try await router()
@@ -91,6 +93,7 @@ import Testing
     }
   }
 
+  // Requirement 5.9
   @Test("Expired values that are still stored are removed, too, and a clock that is set back shows none of them")
   func expired() async throws {
     let (directory, clock) = (try TemporaryDirectory(), SettableClock())

@@ -29,6 +29,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
 
 /// A migrator of bytes that earlier versions of a model have stored.
 @Suite struct DataMigratorTests {
+  // Requirement 5.16
   @Test("Each earlier version is converted by the steps that follow it")
   func chained() throws {
     let migrator = chain().build()
@@ -43,6 +44,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
     #expect(migrated.data == json(#"{"fullName":"Ann!"}"#) && migrated.wasMigrated)
   }
 
+  // Requirement 5.16
   @Test("A type that decodes the bytes but drops fields does not win over one that keeps them")
   func permissiveTypes() throws {
     let migrator = Migrator.Builder()
@@ -59,6 +61,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
     #expect(try narrowed.value(from: json(#"{"name":"Ann","age":null}"#)).value.name == "Ann")
   }
 
+  // Requirement 5.16
   @Test("Bytes that two registered types decode equally well are refused")
   func ambiguousMatches() throws {
     let migrator = Migrator.Builder()
@@ -77,6 +80,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
     }
   }
 
+  // Requirement 5.16
   @Test("A converter that throws ends the conversion, and its text, which may quote the value, is not repeated")
   func throwingConverter() throws {
     let migrator = chain().register(from: Int.self, to: ProfileV1.self) { _ in throw Refusal() }.build()
@@ -84,6 +88,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
     #expect(throws: error) { try migrator.value(from: json("7")) }
   }
 
+  // Requirement 5.16
   @Test("Cycles, gaps and duplicates of the declaration are refused at the first use, whatever is stored")
   func wrongDeclarations() {
     let current = json(#"{"fullName":"Ann"}"#)
@@ -95,6 +100,7 @@ private func json(_ text: String) -> Data { Data(text.utf8) }
     #expect(throws: DataMigrationError.duplicateStep(from: "ProfileV1")) { try twice.value(from: current) }
   }
 
+  // Requirement 5.16
   @Test("The configuration of custom coders applies to every type")
   func customCoders() throws {
     struct Old: Codable, Sendable { var firstName: String, bornOn: Date }
@@ -151,6 +157,7 @@ private enum Definition: VaultStorable {
     return try Data(contentsOf: URL(fileURLWithPath: file))
   }
 
+  // Requirement 5.17
   @Test("A property converts the value of an earlier version, which is replaced when the property is saved")
   func propertyConverts() async throws {
     let old = try await storeOld("Ann")
@@ -165,6 +172,7 @@ private enum Definition: VaultStorable {
     #expect(try String(contentsOfFile: file, encoding: .utf8) == #"{"fullName":"Bea"}"#)
   }
 
+  // Requirement 5.17
   @Test("A converter that throws is reported with the key, never as the default, and the bytes stay")
   func propertyReportsFailures() async throws {
     let old = try await storeOld("bad")

@@ -37,6 +37,7 @@ struct DeclarationFixtures {
         bad: "{ try await $0.set(\"1\", for: TypedKey<Int>(\"a\", in: .memory(), \(words))) } as \(use)",
         says: "Int"),
     ])
+  // Requirements 1.55, 1.62, 4.4
   func refused(_ fixture: Fixture) throws {
     let good = try fixture.compile(fixture.good)
     try #require(good.status == 0, "\(good.errors)")

@@ -14,6 +14,7 @@ import Testing
     try await SystemDirectories.$current.withValue(fixture.system, operation: body)
   }
 
+  // Requirements 4.13, 4.17
   @Test("Preferences, of the application and of a suite")
   func preferences() async throws {
     try await use {
@@ -32,6 +33,7 @@ import Testing
     }
   }
 
+  // Requirements 4.12, 4.17
   @Test("Files, in a directory and in that of an app group")
   func files() async throws {
     try await use {
@@ -52,6 +54,7 @@ import Testing
     }
   }
 
+  // Requirement 4.17
   @Test("Declared keys of an app group, by name and by the configuration's group")
   func appGroups() async throws {
     let settings = configured { $0.appGroup = "group.shop" }
@@ -74,6 +77,7 @@ import Testing
     }
   }
 
+  // Requirement 4.14
   @Test("A snapshot is sent once, in order, and again after a failure")
   func sync() async throws {
     let (here, there) = InProcessTransport.pair()

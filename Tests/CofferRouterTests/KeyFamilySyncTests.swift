@@ -22,6 +22,7 @@ import Testing
     }
   }
 
+  // Requirement 5.14
   @Test("A snapshot has every member by its bytes, and its encoding preserves both Unicode forms")
   func snapshots() async throws {
     try await use { router in
@@ -39,6 +40,7 @@ import Testing
     }
   }
 
+  // Requirement 5.14
   @Test("Size limits and overrides apply to all members")
   func policies() async throws {
     let large = String(repeating: "x", count: 5_000)

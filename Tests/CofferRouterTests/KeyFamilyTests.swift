@@ -29,6 +29,7 @@ extension KeyFamily where ID == Int, Value == Draft {
     return all
   }
 
+  // Requirements 1.39, 4.30, 5.14
   @Test("Members of a registered family are keys like any other, listed and removed as one")
   func members() async throws {
     try await fixture.use { router in
@@ -92,6 +93,7 @@ extension KeyFamily where ID == Int, Value == Draft {
     }
   }
 
+  // Requirement 5.14
   @Test("Ids are compared by their bytes, whatever they contain")
   func hostileIDs() async throws {
     let ids = ["../x", "\0", "a\0b", "/", "//", "\u{E9}", "e\u{301}", "\u{301}", "drafts/", " ", "\r\n", "😀", "CON"]
@@ -157,6 +159,7 @@ extension KeyFamily where ID == Int, Value == Draft {
     }
   }
 
+  // Requirement 5.14
   @Test("Each commit that changes members is delivered once, with their ids; a clear is a reload")
   func changes() async throws {
     try await fixture.use { router in
@@ -182,6 +185,7 @@ extension KeyFamily where ID == Int, Value == Draft {
     }
   }
 
+  // Requirement 5.14
   @Test("Three processes add members while this one lists them: no acknowledged one is missing, none is twice")
   func processes() async throws {
     let path = fixture.path("shared.db")

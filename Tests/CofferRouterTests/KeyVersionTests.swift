@@ -60,6 +60,7 @@ private struct Catalog: StorageKeyCatalog {
     return router()
   }
 
+  // Requirements 1.27, 1.68
   @Test("Every way of reading migrates an older value, once")
   func reads() async throws {
     #expect(try await migrating().get(key3) == new)
@@ -88,6 +89,7 @@ private struct Catalog: StorageKeyCatalog {
     #expect(try await router().get(key3) == new)
   }
 
+  // Requirement 1.29
   @Test("A step back reads a newer value, and stores it in the older version")
   func back() async throws {
     let router = try await migrating()
@@ -144,6 +146,7 @@ private struct Catalog: StorageKeyCatalog {
     #expect(try await router().settings(withdrawn)[withdrawn] == Style1(name: "a"))
   }
 
+  // Requirement 1.26
   @Test("Observed values have versions") @MainActor
   func stored() async throws {
     let router = try await migrating()
@@ -156,6 +159,7 @@ private struct Catalog: StorageKeyCatalog {
     #expect(mark?.version == 3 && mark?.name == "style")
   }
 
+  // Requirement 1.26
   @Test("The members of a family have versions")
   func families() async throws {
     let (old, present) = (family(1, Style1.self), family(2, Style2.self, [first]))
@@ -177,6 +181,7 @@ private struct Catalog: StorageKeyCatalog {
     #expect(try await before.get(old[3]) == Style1(name: "3"))
   }
 
+  // Requirement 1.27
   @Test("Values are brought forward at the registration, by force and all together; the audit has their versions")
   func forward() async throws {
     let catalog = Catalog(allKeys: [.key(key3), .family(family(2, Style2.self, [first]))])
@@ -202,6 +207,7 @@ private struct Catalog: StorageKeyCatalog {
     #expect(await router.auditReport().entries[0].versions == [3: 1])
   }
 
+  // Requirement 1.27
   @Test("An older key is read, then stepped")
   func olderKey() async throws {
     let oldKey = TypedKey<Style1>("old", in: .engine("e"), owner: "Tests", about: "For a test.")

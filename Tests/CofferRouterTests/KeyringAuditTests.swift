@@ -50,6 +50,7 @@ struct KeyringAuditTests {
     return report.entries.map(\.state)
   }
 
+  // Requirement 4.1
   @Test("A secret that was written under another data directory is found; a keyring that does not answer is unknown")
   func elsewhere() async throws {
     let token = TypedKey<String>.token
@@ -93,6 +94,7 @@ struct KeyringAuditTests {
     #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
+  // Requirements 0.19, 0.44
   @Test("The keychain's factory makes a vault whose prefix separates it from others, in every method")
   func scopes() async throws {
     try await use {
@@ -120,6 +122,7 @@ struct KeyringAuditTests {
     }
   }
 
+  // Requirement 0.44
   @Test("A vault over a chain is in the keyring, or in the sealed file where there is none")
   func chains() async throws {
     for hasBus in [true, false] {

@@ -38,6 +38,7 @@ import Testing
     }
   }
 
+  // Requirement 5.1
   @Test func theLifetimeOfAKeyBeginsWithEachWrite() async throws {
     let (router, key) = (router(), Self.token)
     try await router.set("a", for: key)

@@ -40,6 +40,7 @@ struct LocationTests {
     #expect(!FileManager.default.fileExists(atPath: fixture.path("plain.db")))
   }
 
+  // Requirement 4.16
   @Test("Different spellings of a path are one store")
   func shared() async throws {
     let url = URL(fileURLWithPath: fixture.path("shop.db"))

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @Suite struct ModelTests {
+  // Requirement 4.32
   @Test("Values of mixed types survive JSON and property lists exactly")
   func anyCodable() throws {
     let payload: [String: AnyCodable] = [
@@ -19,6 +20,7 @@ import Testing
     #expect(throws: (any Error).self) { try JSONDecoder().decode(AnyCodable.self, from: Data("[".utf8)) }
   }
 
+  // Requirements 4.33, 4.36
   @Test("A migration's context describes the device and the system")
   func context() throws {
     let context = MigrationContext(appVersion: "2.1.0")
@@ -32,6 +34,7 @@ import Testing
   }
 
   #if os(Linux)
+    // Requirement 4.36
     @Test("On Linux the names are those of os-release", .enabled(if: access("/etc/os-release", R_OK) == 0))
     func osRelease() throws {
       let file = try String(contentsOfFile: "/etc/os-release", encoding: .utf8)
@@ -39,6 +42,7 @@ import Testing
     }
   #endif
 
+  // Requirement 4.31
   @Test("A type-erased migration forwards to the wrapped one")
   func migrations() async throws {
     struct Old: StorageMigration {
@@ -60,6 +64,7 @@ import Testing
     #expect(try await !migration.shouldMigrate(using: router, context: context))
   }
 
+  // Requirement 4.21
   @Test("Serializers write their format")
   func serializers() async throws {
     struct Point: Codable, Hashable, Sendable { var y, x: Int }
@@ -95,6 +100,7 @@ import Testing
     await expectError(.decodingFailed, "text") { _ = try await router.get(text) }
   }
 
+  // Requirement 4.25
   @Test("Domains and policies have readable descriptions")
   func words() {
     let url = URL(fileURLWithPath: "/srv/a\u{1B}b")

@@ -19,6 +19,7 @@ import Testing
     ShopCatalog(name: name, allKeys: keys)
   }
 
+  // Requirement 4.39
   @Test("One name in two stores is two keys, which the audit and the manifest distinguish")
   func twoStores() async throws {
     let (one, two) = (StorageDomain.userDefaults(suite: "com.example.one"), StorageDomain.userDefaults(suite: "two"))
@@ -44,6 +45,7 @@ import Testing
     }
   }
 
+  // Requirement 4.39
   @Test("A synced key shares its name with no other; the error names both stores")
   func synced() async throws {
     try await fixture.use { router in
@@ -79,6 +81,7 @@ import Testing
     }
   }
 
+  // Requirement 4.39
   @Test("All names with the prefix of a family belong to it, in whichever order they are declared")
   func namespaces() async throws {
     let rivals: [AnyStorageKey] = [

@@ -63,6 +63,7 @@ struct OutageTests {
   }
   private func text(_ value: Value) -> String? { (try? value.get()) ?? nil }
 
+  // Requirements 5.10, 5.11
   @Test("Values and availability continue through a locked, killed, restarted and hung keyring")
   func outages() async throws {
     try await use {

@@ -6,6 +6,7 @@ import Testing
 @Suite struct RouterEventTests {
   private let recorder = EventRecorder()
 
+  // Requirement 5.7
   @Test func everyStoreOfARouterTells() async throws {
     let fixture = try RouterFixture()
     let configuration = configured {

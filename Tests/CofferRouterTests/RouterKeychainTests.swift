@@ -24,6 +24,7 @@ struct RouterKeychainTests {
     return try await SystemDirectories.$current.withValue(system) { [configuration] in try await body(configuration) }
   }
 
+  // Requirements 1.16, 4.3, 4.16, 4.19, 4.25
   @Test("A secret keeps its accessibility class, and a locked keyring is an error, not absence or a default")
   func secrets() async throws {
     try await use { configuration in
@@ -74,6 +75,7 @@ struct RouterKeychainTests {
     }
   }
 
+  // Requirement 5.14
   @Test("A family of secrets is listed and removed by its names; only the values are secret")
   func family() async throws {
     let tokens = KeyFamily<String, String>(secret: "tokens", in: .keychain(), owner: "Account", about: "Sessions.")
@@ -101,6 +103,7 @@ struct RouterKeychainTests {
     }
   }
 
+  // Requirement 1.47
   @Test("A secret with an access control is read from the keyring once the user has confirmed it, by every reader")
   func accessControl() async throws {
     try await use { configuration in
@@ -143,6 +146,7 @@ struct RouterKeychainTests {
     }
   }
 
+  // Requirements 1.47, 4.10
   @Test("The helper sets, gets and deletes secrets, and refuses access controls")
   func helper() async throws {
     try await use { configuration in

@@ -11,6 +11,7 @@ import Testing
 
   init() throws { fixture = try RouterFixture() }
 
+  // Requirements 4.2, 4.4, 4.6
   @Test("Set, get, remove, and then notFound")
   func roundTrip() async throws {
     try await fixture.use { router in
@@ -24,6 +25,7 @@ import Testing
     }
   }
 
+  // Requirements 4.4, 4.37
   @Test("A default is returned and never written")
   func defaults() async throws {
     try await fixture.use { router in
@@ -38,6 +40,7 @@ import Testing
     #expect(theme == .dark)
   }
 
+  // Requirement 4.37
   @Test("The shared router is one object for the whole process")
   func shared() async throws {
     struct Catalog: StorageKeyCatalog {
@@ -54,6 +57,7 @@ import Testing
     }
   }
 
+  // Requirements 1.41, 4.16
   @Test("Every kind of store holds the value in its own format")
   func stores() async throws {
     try await fixture.use { router in
@@ -92,6 +96,7 @@ import Testing
     }
   }
 
+  // Requirement 4.6
   @Test("Keys that are read together have values of one state", .timeLimit(.minutes(5)))
   func states() async throws {
     try await fixture.use { router in
@@ -121,6 +126,7 @@ import Testing
     }
   }
 
+  // Requirement 4.6
   @Test("A batch has one transaction, and its last change of a key wins")
   func batches() async throws {
     try await fixture.use { router in
@@ -138,6 +144,7 @@ import Testing
     }
   }
 
+  // Requirement 4.6
   @Test("Updates of many tasks lose none, and start from the default")
   func updates() async throws {
     try await fixture.use { router in
@@ -152,6 +159,7 @@ import Testing
     }
   }
 
+  // Requirement 4.6
   @Test("The values of a key are delivered, also those of other writers")
   func values() async throws {
     try await fixture.use { router in
@@ -167,6 +175,7 @@ import Testing
     }
   }
 
+  // Requirement 4.6
   @Test("A cached value is returned only while it is current")
   func cached() async throws {
     try await fixture.use { router in
@@ -182,6 +191,7 @@ import Testing
     }
   }
 
+  // Requirement 4.28
   @Test("A value that no longer decodes is kept, and the error names its key")
   func undecodable() async throws {
     try await fixture.use { router in
@@ -198,6 +208,7 @@ import Testing
     #expect(kept == "many")
   }
 
+  // Requirement 4.28
   @Test("The error of a serializer names the key and omits the serializer's text")
   func throwingSerializer() async throws {
     struct Quote: Error { let text: String }
@@ -231,6 +242,7 @@ import Testing
     #expect(try await engine.entry(StoreKey("a")) != nil)
   }
 
+  // Requirement 4.28
   @Test("A missing store is an error and never a default; it works once it exists")
   func away() async throws {
     let parent = fixture.path("mounted")
@@ -245,6 +257,7 @@ import Testing
     }
   }
 
+  // Requirement 4.7
   @Test("An application accepts any router or a replacement")
   func injection() async throws {
     struct Settings {

@@ -13,6 +13,7 @@ import Testing
   private static let elsewhere = SettingKey<Int>(
     "elsewhere", in: .memory("other"), owner: "Shop", about: "A key of another store.", default: 0)
 
+  // Requirement 5.3
   @Test func keysOfOneStoreChangeTogether() async throws {
     let router = StorageRouter.inMemory()
     try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -47,6 +48,7 @@ import Testing
     #expect(try await !router.exists(Self.stock))
   }
 
+  // Requirement 5.4
   @Test func aChangedValueIsNotOverwritten() async throws {
     let router = StorageRouter.inMemory()
     let read = try await router.versioned(Self.stock)

@@ -25,6 +25,7 @@ import Testing
       })
   }
 
+  // Requirement 1.33
   @Test("A write is in memory until the flush, and every read of the router sees it")
   func reads() async throws {
     let router = router()
@@ -64,6 +65,7 @@ import Testing
     #expect(router.pendingWrites.count == 0)
   }
 
+  // Requirement 1.33
   @Test("A batch is one commit in its order")
   func batches() async throws {
     let router = router()
@@ -78,6 +80,7 @@ import Testing
     #expect(try await !engine.contains("b"))
   }
 
+  // Requirement 1.33
   @Test("Secrets, values with versions and conditional writes are committed at once, after what is pending")
   func through() async throws {
     let fixture = try RouterFixture()
@@ -107,6 +110,7 @@ import Testing
     }
   }
 
+  // Requirement 1.33
   @Test("A flush that fails throws and keeps the writes, and so does closing")
   func failures() async throws {
     let failing = FaultInjectingEngine(engine)

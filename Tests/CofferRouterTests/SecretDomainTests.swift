@@ -25,6 +25,7 @@ import Testing
 
   private var passphrase: PassphraseSource { .provided { Data("correct horse".utf8) } }
 
+  // Requirement 4.16
   @Test("A domain brings the passphrase of its sealed file, also when it is created again at each use")
   func sealed() async throws {
     var key: TypedKey<String> { secret("token", .sealed(at: file, passphrase: passphrase)) }
@@ -39,6 +40,7 @@ import Testing
     }
   }
 
+  // Requirement 1.45
   @Test("Without HOME and a bus a chain keeps the secret in its sealed file, and the audit opens it")
   func chain() async throws {
     let key = secret("token", .chain(service: "com.example.none", sealedAt: file, passphrase: passphrase))
@@ -59,6 +61,7 @@ import Testing
     }
   }
 
+  // Requirement 1.45
   @Test("Clearing a chain that was never used creates no sealed file, and neither does asking whether it is available")
   func unusedChain() async throws {
     let key = secret("token", .chain(service: "com.example.none", sealedAt: file, passphrase: passphrase))
@@ -100,6 +103,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: file.path))
   }
 
+  // Requirement 1.64
   @Test("A secret is accepted in an engine that declares secrecy, also behind decorators, and in no other")
   func engines() async throws {
     let sealed = try await SlotEngine.sealed(at: file, passphrase: passphrase)
@@ -143,6 +147,7 @@ import Testing
     }
   }
 
+  // Requirement 1.64
   @Test("A secret is accepted in a store of a scheme that is made for secrets, and in no other")
   func schemes() async throws {
     let configuration = configured {

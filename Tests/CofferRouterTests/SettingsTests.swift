@@ -18,6 +18,7 @@ import Testing
       default: 0)
   }
 
+  // Requirement 5.12
   @Test("A setting has its default, the assigned value, and its default again; others read it once it is assigned")
   func roundTrip() async throws {
     let key = key()
@@ -39,6 +40,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("A read returns what another process has committed before")
   func otherProcesses() async throws {
     let key = key()
@@ -51,6 +53,7 @@ import Testing
     }
   }
 
+  // Requirement 5.13
   @Test(
     "An assignment survives a process that ends right after it",
     arguments: ["settings", "stored"], ["exit", "_exit", "kill"])
@@ -128,6 +131,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("An undecodable value throws from get; the subscript returns the last known one and tells the error")
   func undecodable() async throws {
     let key = key()
@@ -142,6 +146,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("A failed write is told, thrown by flush, and not returned as stored")
   func failedWrite() async throws {
     let engine = MemoryEngine()
@@ -192,6 +197,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("Stores that can block, engines without synchronous reads and keys that were not opened are refused")
   func refusals() async throws {
     let engine = FaultInjectingEngine(MemoryEngine())
@@ -209,6 +215,7 @@ import Testing
     }
   }
 
+  // Requirement 5.13
   @Test("Preferences are written in the background, and flush waits for them")
   func preferences() async throws {
     let key = key(in: .userDefaults())
@@ -223,6 +230,7 @@ import Testing
     #expect(stored == 5)
   }
 
+  // Requirement 5.12
   @Test("A setting whose lifetime has ended has its default again, also without a commit", arguments: [false, true])
   func lifetime(_ isDatabase: Bool) async throws {
     let clock = SettableClock()
@@ -253,6 +261,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("A damaged setting is an error that names it, others are read, and writing it mends it")
   func damage() async throws {
     let (broken, whole) = (key("broken"), key("whole"))
@@ -278,6 +287,7 @@ import Testing
     }
   }
 
+  // Requirement 5.12
   @Test("While another process holds the database, an assignment returns, and is committed afterwards, in order")
   func heldLock() async throws {
     let (first, second) = (key("first"), key("second"))

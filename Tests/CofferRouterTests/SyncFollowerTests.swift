@@ -39,6 +39,7 @@ import Testing
     failures.withLock { $0.map { ($0 as? StorageError)?.code } }
   }
 
+  // Requirement 5.15
   @Test("No write waits for a transport that hangs, and all of them share the next send")
   func held() async throws {
     let count = plain("count", in: .database(), sync: .automaticSmall)
@@ -65,6 +66,7 @@ import Testing
     }
   }
 
+  // Requirement 5.15
   @Test("A change is sent without a request, and an equal state is not sent again")
   func alone() async throws {
     try await use { router in
@@ -82,6 +84,7 @@ import Testing
     }
   }
 
+  // Requirement 4.24
   @Test("A manual value leaves only as it was when requested")
   func manualValues() async throws {
     let unasked = Data(#""unasked""#.utf8).base64EncodedString()
@@ -105,6 +108,7 @@ import Testing
     }
   }
 
+  // Requirement 4.44
   @Test("A key of one kind of device is sent only if its policy is overridden")
   func oneDevice() async throws {
     let own = plain("own", in: .database(), availability: .phoneOnly, sync: .automaticSmall)
@@ -131,6 +135,7 @@ import Testing
     }
   }
 
+  // Requirement 5.15
   @Test("Changes by another process are sent")
   func otherProcess() async throws {
     let path = fixture.path("shared.db")
@@ -147,6 +152,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirements 1.51, 5.15
   @Test("After failures the latest state is sent")
   func recovery() async throws {
     transport.fail(StorageError(.unavailable, "The watch is away.", advice: "none"))
@@ -160,6 +166,7 @@ import Testing
     }
   }
 
+  // Requirement 5.15
   @Test("A router is released while a send hangs, and so is one that is closed")
   func released() async throws {
     final class Reference { weak var router: StorageRouter? }
@@ -181,6 +188,7 @@ import Testing
     transport.release()
   }
 
+  // Requirement 5.15
   @Test("Waiting ends with the time, with the task, and without a transport")
   func waiting() async throws {
     try await use { router in
@@ -220,6 +228,7 @@ import Testing
     }
   }
 
+  // Requirement 5.15
   @Test("A subscriber that has fallen behind sends the state")
   func reload() async throws {
     /// Delivers a reload in place of each commit.
@@ -248,6 +257,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.51
   @Test("Values that were written before their catalog was registered, or by an earlier process, are sent")
   func earlier() async throws {
     try await fixture.use(configuration()) { router in

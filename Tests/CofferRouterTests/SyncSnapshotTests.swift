@@ -25,6 +25,7 @@ import Testing
     #expect(String(decoding: encoded, as: UTF8.self).contains(#"{"name":"d\/1","value":""}"#))
   }
 
+  // Requirement 4.43
   @Test("A snapshot distinguishes removed keys from those that it does not include")
   func states() async throws {
     let snapshot = try example()

@@ -40,6 +40,7 @@ import Testing
     try watch.received.map { try SyncSnapshot(decoding: $0).texts }
   }
 
+  // Requirements 4.3, 4.24, 4.43, 4.46, 4.47
   @Test("Automatic keys are sent when written, manual ones on request, others never")
   func policies() async throws {
     try await use(phone) { router in
@@ -65,6 +66,7 @@ import Testing
     }
   }
 
+  // Requirement 4.24
   @Test("A value that is too large for automatic sync is refused before it is written")
   func tooLarge() async throws {
     try await use(phone) { router in
@@ -79,6 +81,7 @@ import Testing
     }
   }
 
+  // Requirement 4.51
   @Test("An override survives a restart, appears in the audit, and is refused for a secret")
   func overrides() async throws {
     try await use(phone) { router in
@@ -102,6 +105,7 @@ import Testing
     }
   }
 
+  // Requirement 4.51
   @Test("Overrides that an earlier version stored as a value apply, and are moved to the record")
   func earlierOverrides() async throws {
     let engine = MemoryEngine(name: "memory")
@@ -155,6 +159,7 @@ import Testing
     #expect(try received()?.isEmpty ?? true)
   }
 
+  // Requirements 4.45, 4.46, 4.47
   @Test("A request of another device receives a reply; an unreachable device is an error")
   func exchange() async throws {
     struct ExchangeOnly: ExchangeTransport {

@@ -15,6 +15,7 @@ import Testing
     return directory
   }
 
+  // Requirement 1.69
   @Test func aStoreOfTheSecondFormatHasAttributesAfterwards() async throws {
     let directory = try golden("format-2")
     let path = directory.path("store.db")
@@ -157,6 +158,7 @@ import Testing
     try FileManager.default.copyItem(atPath: path, toPath: file.path)
   }
 
+  // Requirement 1.69
   @Test func aStoreOfTheThirdFormatOpensForEver() async throws {
     let directory = try golden("format-3")
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))

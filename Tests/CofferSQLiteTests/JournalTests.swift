@@ -42,6 +42,7 @@ import Testing
     #expect(lie.withUnsafeBytes { StoreSelection(decoding: $0) } == nil)
   }
 
+  // Requirements 0.7, 1.65
   @Test func theJournalKeepsItsRetentionAndNoMore() async throws {
     let directory = try TemporaryDirectory()
     var configuration = SQLiteConfiguration()

@@ -7,6 +7,7 @@ import Testing
 
 /// Tests of several processes that use one file.
 @Suite(.blocking, .serialized) struct ProcessTests {
+  // Requirement 0.6
   @Test func threeProcessesLoseNoUpdate() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
@@ -154,6 +155,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.34
   @Test func anotherProcessesCommitEndsTheLifeOfACachedRevision() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

@@ -7,6 +7,7 @@ import Testing
 @Suite(.serialized) struct SQLiteConformanceTests {
   // Serialized: a hundred stores at once have more than a thousand open files, and with that many
   // Foundation's Process reads beyond its buffer.
+  // Requirements 0.28, 1.60
   @Test(.serialized, arguments: StorageConformance.checks)
   func sqliteConforms(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 

@@ -123,6 +123,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.69
   @Test func aFileOfTheFirstFormatOpensForEver() async throws {
     let directory = try TemporaryDirectory()
     let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

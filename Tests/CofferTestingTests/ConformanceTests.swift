@@ -31,6 +31,7 @@ struct ConformanceTests {
     ) { location in HandleEngine(stores.engine(at: location)) }
   }
 
+  // Requirements 0.28, 0.42
   @Test("MemoryEngine", arguments: StorageConformance.checks)
   func memory(_ check: StorageConformance.Check) async throws { try await Self.memory.run(check) }
 
@@ -45,9 +46,11 @@ struct ConformanceTests {
   @Test("A decorated four-method adapter", arguments: StorageConformance.checks)
   func decoratedAdapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.twoDeep.run(check) }
 
+  // Requirement 1.9
   @Test("A four-method adapter", arguments: StorageConformance.checks)
   func adapter(_ check: StorageConformance.Check) async throws { try await Self.adapter.run(check) }
 
+  // Requirement 1.17
   @Test("MemoryAdapter through its four methods", arguments: StorageConformance.checks)
   func memoryAdapter(_ check: StorageConformance.Check) async throws { try await Self.memoryAdapter.run(check) }
 

@@ -6,6 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct CacheTests {
   let memory = MemoryEngine()
 
+  // Requirements 1.31, 1.32
   @Test func aHitNeitherReadsNorDecodes() async throws {
     let probe = ProbeEngine(memory)
     let store = TypedStore(engine: probe)
@@ -65,6 +66,7 @@ import Testing
     try await writing.value
   }
 
+  // Requirement 1.34
   @Test func whatOthersTouchIsDroppedAndTheRestStays() async throws {
     let probe = ProbeEngine(memory)
     let store = TypedStore(engine: probe)
@@ -147,6 +149,7 @@ import Testing
     #expect(store.cached(Int.self, for: "e\u{301}") == 2)
   }
 
+  // Requirement 1.35
   @Test func theCacheIsBoundedAndKeepsWhatIsUsed() async throws {
     let store = TypedStore(engine: memory, cacheCapacity: 10)
     try await store.save(-1, for: "hot")
@@ -172,6 +175,7 @@ import Testing
 
   /// Each key has one writer, which saves increasing numbers through one of two stores and publishes each when the save
   /// has returned. No read that begins later, through either store, may return a smaller number.
+  // Requirement 1.32
   @Test(arguments: [4, 1_024]) func aCachedReadIsNeverOlderThanAFinishedSave(capacity: Int) async throws {
     let engine = MemoryEngine(journalCapacity: 64)
     let stores = [

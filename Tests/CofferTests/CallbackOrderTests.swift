@@ -4,6 +4,7 @@ import Dispatch
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct CallbackOrderTests {
+  // Requirement 3.10
   @Test func whatIsStartedForAKeyHappensInThatOrder() async {
     let probe = ProbeEngine()
     probe.beforeCommit { for _ in 0..<Int.random(in: 0...3) { await Task.yield() } }
@@ -29,6 +30,7 @@ import Testing
     #expect(await storage.retrieved("held").value == [1])
   }
 
+  // Requirement 3.8
   @Test func aThousandStoresEachCompleteOnce() async throws {
     let storage = EngineKeyValueStorage(engine: MemoryEngine())
     let calls = Locked(Array(repeating: 0, count: 1_000))
@@ -58,6 +60,7 @@ import Testing
 
   /// On a serial queue nothing runs concurrently with this block, so a completion that sees `false` ran inside its
   /// call.
+  // Requirements 3.8, 3.13, 3.18
   @Test(arguments: ["name", ""]) func noCompletionRunsInsideItsCall(key: String) async {
     let storage = EngineKeyValueStorage(engine: MemoryEngine())
     let starts: [@Sendable (@escaping @Sendable () -> Void) -> Void] = [
@@ -77,6 +80,7 @@ import Testing
     }
   }
 
+  // Requirements 3.8, 3.13, 3.18
   @Test(arguments: ["name", ""]) func completionsRunOnTheStatedQueue(key: String) async {
     let mark = DispatchSpecificKey<Int>()
     let own = DispatchQueue(label: "own", attributes: .concurrent)

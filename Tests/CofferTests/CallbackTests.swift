@@ -6,6 +6,7 @@ import Testing
   let engine = MemoryEngine()
   var storage: EngineKeyValueStorage { EngineKeyValueStorage(engine: engine) }
 
+  // Requirements 3.2, 3.4, 3.6, 3.10, 3.11, 3.16
   @Test(arguments: [Bytes("John Doe".utf8), [], Bytes(0...255), Bytes(repeating: 7, count: 1_000_000)])
   func storesAnyBytesUnderAnyKey(value: Bytes) async throws {
     let storage = storage
@@ -22,12 +23,14 @@ import Testing
     }
   }
 
+  // Requirement 3.2
   @Test func keysAreBytes() async {
     let storage = storage
     #expect(await storage.stored([1], "caf\u{E9}") == nil)
     #expect(await storage.missing("cafe\u{301}"))
   }
 
+  // Requirements 3.5, 3.7, 3.17
   @Test func theFormsOfTheDocumentsExamplesWork() async {
     let storage = storage
     let stored = await answer { storage.store(key: "name", value: Data("John Doe".utf8), finished: $0) }
@@ -38,6 +41,7 @@ import Testing
     #expect(await storage.missing("name"))
   }
 
+  // Requirement 3.14
   @Test func aMissingKeyIsAnErrorThatHelps() async throws {
     let error = try #require(await storage.retrieved("name").error as? StorageError)
     #expect(error.code == .notFound)
@@ -46,6 +50,7 @@ import Testing
     #expect(!error.advice.isEmpty)
   }
 
+  // Requirements 3.3, 3.9, 3.19
   @Test(arguments: ["", String(repeating: "k", count: 1_025)])
   func anInvalidKeyIsAnError(key: String) async {
     let storage = storage
@@ -57,6 +62,7 @@ import Testing
     }
   }
 
+  // Requirements 3.9, 3.15, 3.19
   @Test func aClosedEngineIsAnError() async throws {
     let storage = storage
     #expect(await storage.stored([1], "a") == nil)
@@ -70,6 +76,7 @@ import Testing
   }
 
   /// The engine reports a missing store as `notFound`, which a caller would mistake for a missing key.
+  // Requirement 3.14
   @Test func aLostStoreIsNotAMissingKey() async {
     let probe = ProbeEngine(engine)
     probe.fail(StorageError(.notFound, "There is no store at this path."))

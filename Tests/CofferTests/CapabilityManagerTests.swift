@@ -50,6 +50,7 @@ private actor LoggedCapability: ReportingCapability {
     return (manager, all)
   }
 
+  // Requirements 1.22, 1.53
   @Test func startsByDependenciesAndStopsInReverse() async throws {
     let (manager, _) = try await manager()
     #expect(manager.state(of: "a") == .inactive && manager.state(of: "x") == nil)
@@ -61,6 +62,7 @@ private actor LoggedCapability: ReportingCapability {
     #expect(manager.state(of: "a") == .inactive)
   }
 
+  // Requirement 1.53
   @Test func cyclesAndUnknownDependenciesAreRefused() async throws {
     let (manager, all) = try await manager()
     #expect(await codeThrown { try await manager.register(all[0], as: "a") } == .unsupported)
@@ -82,6 +84,7 @@ private actor LoggedCapability: ReportingCapability {
     #expect(log.all == ["+d", "+a", "+b", "+c"])
   }
 
+  // Requirement 1.53
   @Test func anActivationEndsAtItsDeadline() async throws {
     let (manager, all) = try await manager()
     await all[0].hang()
@@ -94,6 +97,7 @@ private actor LoggedCapability: ReportingCapability {
     #expect(manager.state(of: "d") == .active)
   }
 
+  // Requirement 1.53
   @Test func whatBecomesUnavailableStopsWhatDependsOnIt() async throws {
     let (manager, all) = try await manager()
     try await manager.start()
@@ -104,6 +108,7 @@ private actor LoggedCapability: ReportingCapability {
     #expect(manager.state(of: "c") == .inactive)
   }
 
+  // Requirement 1.53
   @Test func everySubscriberReceivesTheStates() async throws {
     let (manager, _) = try await manager()
     let streams = (0..<3).map { _ in manager.states() }

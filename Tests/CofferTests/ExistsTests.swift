@@ -56,6 +56,7 @@ import Testing
     init(_ engine: any StorageEngine) { self.engine = engine }
   }
 
+  // Requirements 0.15, 1.8
   @Test func noDoorReadsTheValue() async throws {
     let engine = MeteredEngine()
     let (there, absent) = (StoreKey("large"), StoreKey("absent"))
@@ -93,6 +94,7 @@ import Testing
     func exists(key: String) async -> Bool { key == "there" }
   }
 
+  // Requirement 1.8
   @Test func anAdapterIsAskedAndNotRead() async throws {
     let engine = AdapterEngine(UnreadableAdapter())
     let store = TypedStore(engine: engine)
@@ -108,6 +110,7 @@ import Testing
     await #expect(throws: StorageError.self) { try await store.exists("there") }
   }
 
+  // Requirement 1.8
   @Test func aTransactionDoesNotReadTheValueAndSeesItsOwnWrites() async throws {
     let engine = MeteredEngine()
     let store = TypedStore(engine: engine)
@@ -141,6 +144,7 @@ import Testing
   }
 
   /// Behind a damaged page of its value, which only a reader of the value finds.
+  // Requirement 0.15
   @Test func aDatabaseDoesNotReadTheValue() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
@@ -161,6 +165,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.8
   @Test func aCallbackStorageIsAsked() async throws {
     let storage = EngineKeyValueStorage(engine: MemoryEngine())
     try await storage.store([1], for: "there")

@@ -13,6 +13,7 @@ import Testing
     if case .failure(let error)? = result { error.code } else { nil }
   }
 
+  // Requirement 5.11
   @Test("A value that cannot be decoded is delivered as a failure, and the next good one follows")
   func undecodable() async throws {
     let store = TypedStore(engine: memory)
@@ -31,6 +32,7 @@ import Testing
     #expect(await values.next().map { _ in } == nil)
   }
 
+  // Requirement 5.11
   @Test("A failed read is repeated, and a failure that persists is delivered once")
   func repeated() async throws {
     let engine = FaultInjectingEngine(memory)
@@ -54,6 +56,7 @@ import Testing
     #expect(try await values.next()?.get() == 2)
   }
 
+  // Requirement 5.10
   @Test("A store that can be opened later tells why it cannot, and misses nothing; every consumer receives it")
   func reopening() async throws {
     let (memory, isOpen) = (memory, Locked(false))

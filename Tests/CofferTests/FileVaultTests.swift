@@ -15,6 +15,7 @@ import Testing
 
   private var files: URL { directories.applicationSupport.appendingPathComponent("com.example.shop/SwiftVaultData") }
 
+  // Requirements 0.45, 1.41
   @Test func aValueIsAFileOfItsOwnBytes() async throws {
     let vault = try vault()
     let data = Data(#"{"name":"John"}"#.utf8)
@@ -38,6 +39,7 @@ import Testing
     #expect(outside.allSatisfy { "\(files.path)/".hasPrefix(directories.path($0) + "/") }, "\(outside)")
   }
 
+  // Requirement 0.20
   @Test func clearAllLeavesWhatIsNotItsOwn() async throws {
     let shared = try vault(.appGroup(identifier: "group.shop"))
     let container = directories.applicationSupport.appendingPathComponent("group.shop")
@@ -62,6 +64,7 @@ import Testing
     #expect(mode(container.path) == 0o700)
   }
 
+  // Requirement 0.23
   @Test func othersAreHeardOnceWithTheirTransactionAndEditorsWithoutOne() async throws {
     let location = SwiftVault.FileSystemLocation.custom(directory: .custom(directories.path("vault")))
     let (app, widget) = (try vault(location), try vault(location))
@@ -119,6 +122,7 @@ import Testing
   private struct UserPreferencesClient {}
   struct OrdersClient {}
 
+  // Requirements 1.13, 1.42
   @Test func clientsHaveDirectoriesOfTheirOwn() async throws {
     let root = directories.root.appendingPathComponent("clients")
     let (first, second) = (

@@ -31,6 +31,7 @@ import Testing
     }
   }
 
+  // Requirements 0.6, 0.36
   @Test("Every process receives every commit", arguments: ["sqlite", "file", "prefs", "sealed"])
   func everybodyIsHeard(_ kind: String) async throws { try await sing(kind, total: 300) }
 
@@ -39,6 +40,7 @@ import Testing
     arguments: ["sqlite", "file", "prefs", "sealed"])
   func prove(_ kind: String) async throws { try await sing(kind, total: 9_999) }
 
+  // Requirement 0.36
   @Test(
     "Every process receives every commit of a keyring",
     .enabled(if: PrivateKeyring.isInstalled, "\(PrivateKeyring.unavailabilityReason)"))

@@ -68,6 +68,7 @@ final class Draft: Codable {
     ]
   }
 
+  // Requirements 1.1, 1.5, 1.6, 1.7
   @Test func savesLoadsAndDeletesSeveralKeys() async throws {
     for (index, persistence) in Self.all().enumerated() {
       #expect(await persistence.isAvailable)
@@ -93,6 +94,7 @@ final class Draft: Codable {
     }
   }
 
+  // Requirements 1.36, 1.38
   @Test func batchesKeepTheirOrder() async throws {
     for persistence in Self.all() {
       try await persistence.saveBatch([("a", 1), ("b", 2), ("c", 3)])
@@ -105,6 +107,7 @@ final class Draft: Codable {
     }
   }
 
+  // Requirement 1.37
   @Test func aBatchIsOneCommitAndABadValueLeavesNothing() async throws {
     let engine = MemoryEngine()
     let persistence = AdapterBasedPersistence(engine: engine)
@@ -117,6 +120,7 @@ final class Draft: Codable {
     }
   }
 
+  // Requirement 1.38
   @Test func aBatchOverACustomAdapterStopsAtTheFirstFailure() async throws {
     let adapter = FailingSecondWrite()
     let persistence = AdapterBasedPersistence(adapter: adapter)
@@ -126,6 +130,7 @@ final class Draft: Codable {
     #expect(await adapter.keys == ["a"], "all values are encoded before the first is written")
   }
 
+  // Requirement 1.30
   @Test func migrationIsANoOpOrARefusal() async throws {
     for persistence in Self.all() {
       try await persistence.save(1, for: "a")
@@ -135,6 +140,7 @@ final class Draft: Codable {
     }
   }
 
+  // Requirement 1.6
   @Test func anUnreachableAdapterIsNotAnEmptyOne() async throws {
     let adapter = ThirdPartyAdapter()
     let persistence = AdapterBasedPersistence(adapter: adapter)
@@ -143,6 +149,7 @@ final class Draft: Codable {
     #expect(await persistence.exists(key: "a"))
   }
 
+  // Requirement 1.18
   @Test func adaptersOfThisPackageAreBypassed() async throws {
     let adapter = MemoryAdapter()
     let persistence = AdapterBasedPersistence(adapter: adapter)
@@ -155,6 +162,7 @@ final class Draft: Codable {
     #expect(try await persistence.load(String.self, for: "a") == nil)
   }
 
+  // Requirement 1.21
   @Test func oneWritesAndANewOneReads() async throws {
     let adapter = ThirdPartyAdapter()
     let first = UserPreferencesClient(persistence: AdapterBasedPersistence(adapter: adapter))
@@ -169,6 +177,7 @@ final class Draft: Codable {
     for key in UserPreferencesClient.persistedKeys { #expect(await first.persistence.exists(key: key)) }
   }
 
+  // Requirement 1.4
   @Test @MainActor func theMainActorAndPlainTasksCallItAlike() async throws {
     let persistence: any PersistenceCapability = AdapterBasedPersistence(adapter: MemoryAdapter())
     let theme = Theme.dark
@@ -184,6 +193,7 @@ final class Draft: Codable {
     #expect(try await persistence.load(Note.self, for: "none") == nil)
   }
 
+  // Requirements 1.40, 1.60
   @Test func manyTasksMayUseIt() async throws {
     let persistence = AdapterBasedPersistence(adapter: MemoryAdapter())
     try await withThrowingTaskGroup { group in
@@ -230,6 +240,7 @@ final class Draft: Codable {
     #expect(try await mock.load(Int.self, for: "a") == nil)
   }
 
+  // Requirement 1.25
   @Test func aClientSavesOnlyWhatItMeansTo() async throws {
     let mock = MockPersistenceCapability()
     let client = SelectiveClient(persistence: mock)

@@ -38,6 +38,7 @@ import Testing
     #expect(MasterKey(base64Encoded: "no") == nil)
   }
 
+  // Requirement 5.18
   @Test("Missing, stored, replaced, removed, missing again, as in the original's test")
   func sequence() async throws {
     let directory = try TemporaryDirectory()
@@ -58,6 +59,7 @@ import Testing
     try await database.close()
   }
 
+  // Requirement 5.18
   @Test("The store sees neither a name nor a value, and another key or context sees nothing")
   func opaque() async throws {
     let engine = MemoryEngine()
@@ -88,6 +90,7 @@ import Testing
     #expect(added.filter { $0.value.count == 144 }.count == 2, "two sizes in one bucket")
   }
 
+  // Requirement 5.18
   @Test("Every changed byte, a cut value and one of another key are errors")
   func changed() async throws {
     let engine = MemoryEngine()

@@ -29,6 +29,7 @@ import Testing
     ("\u{e9}", Data("composed".utf8), true), ("../a/b\n", Data((0..<200).map { UInt8($0) }), true),
   ]
 
+  // Requirement 5.18
   @Test("Names and values of the first format open for ever") func opens() async throws {
     let sample = try JSONDecoder().decode(Sample.self, from: Data(contentsOf: Self.file))
     #expect(sample.items.map(\.name).map { Array($0.utf8) } == Self.values.map { Array($0.name.utf8) })

@@ -7,6 +7,7 @@ import Testing
 
 /// Transactions of several processes over the same keys.
 @Suite(.blocking, .serialized) struct TransactionProcessTests {
+  // Requirement 5.3
   @Test(arguments: ["sqlite", "file"])
   func theSumNeverChanges(scheme: String) async throws {
     let directory = try TemporaryDirectory()
@@ -32,6 +33,7 @@ import Testing
     try await store.engine.close()
   }
 
+  // Requirement 5.3
   @Test(arguments: [3, 8, 13])
   func aKilledProcessLeavesAllOfATransactionOrNothing(lines: Int) async throws {
     let directory = try TemporaryDirectory()

@@ -10,6 +10,7 @@ import Testing
 @Suite(.serialized) struct TransactionTests {
   private struct Failure: Error {}
 
+  // Requirement 1.37
   @Test func readsSeeOwnWritesOfAnyTypeAndOthersSeeThemAtTheEnd() async throws {
     let store = TypedStore(engine: MemoryEngine())
     try await store.save(1, for: "number")
@@ -44,6 +45,7 @@ import Testing
     #expect(store.engine.recentCommits(after: before)?.count == 1)
   }
 
+  // Requirement 5.3
   @Test func nothingIsWrittenWhenTheClosureThrowsOrTheTaskIsCancelled() async throws {
     let store = TypedStore(engine: MemoryEngine())
     await #expect(throws: Failure.self) {
@@ -66,6 +68,7 @@ import Testing
     #expect(try await !store.exists("a"))
   }
 
+  // Requirement 1.37
   @Test func aConflictRunsItAgainWithTheNewValue() async throws {
     let store = TypedStore(engine: MemoryEngine())
     let other = TypedStore(engine: store.engine)
@@ -98,6 +101,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "written blindly") == 2)
   }
 
+  // Requirement 5.3
   @Test func theTimeIsLimited() async throws {
     let store = TypedStore(engine: MemoryEngine())
     let error = await #expect(throws: StorageError.self) {
@@ -115,6 +119,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "n") != -1)
   }
 
+  // Requirement 5.3
   @Test(.timeLimit(.minutes(1))) func aNestedTransactionDoesNotWaitForTheTurnOfTheOuterOne() async throws {
     let store = TypedStore(engine: MemoryEngine())
     let other = TypedStore(engine: store.engine)
@@ -147,6 +152,7 @@ import Testing
     await #expect(throws: StorageError.self) { try await kept.load(Int.self, for: "a") }
   }
 
+  // Requirement 5.4
   @Test func anAdapterOfFourMethodsRefuses() async throws {
     let store = TypedStore(engine: AdapterEngine(MemoryAdapter()))
     func refuses(_ body: () async throws -> Void) async {
@@ -189,6 +195,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "age") == 31)
   }
 
+  // Requirement 5.4
   @Test func onlyAnUnchangedValueIsReplaced() async throws {
     let engine = MemoryEngine()
     let store = TypedStore(engine: engine)
@@ -211,6 +218,7 @@ import Testing
     #expect(try await !store.exists("page"))
   }
 
+  // Requirement 5.4
   @Test func everyDoorHasIt() async throws {
     let engine = MemoryEngine()
     let vault = EngineVaultService(engine: engine, keyPrefix: "vault/")

@@ -20,6 +20,7 @@ import Testing
     #expect(store.cached(Note.self, for: "note") == nil)
   }
 
+  // Requirement 1.3
   @Test(arguments: [JSONCodec() as any StoreCodec, JSONCodec(sortedKeys: true), PropertyListCodec()])
   func everyCodecKeepsValues(codec: any StoreCodec) async throws {
     let store = TypedStore(engine: engine, codec: codec, cacheCapacity: 0)
@@ -32,6 +33,7 @@ import Testing
     #expect(try await store.load([Double].self, for: "list") == [1.5, .infinity.nextDown])
   }
 
+  // Requirement 1.3
   @Test func bytesAndTextNeverPassTheCodec() async throws {
     struct Refusing: StoreCodec {
       struct Refused: Error {}
@@ -55,6 +57,7 @@ import Testing
     #expect(try await !store.exists("number"))
   }
 
+  // Requirements 1.2, 1.55
   @Test func aDecodingFailureNamesKeyAndTypeNotTheValueAndKeepsTheBytes() async throws {
     let bytes = Data(#"{"title": "s3cret", "count": "s3cret"}"#.utf8)
     try await store.save(bytes, for: "note")
@@ -112,6 +115,7 @@ import Testing
     #expect(try await !store.exists(keys[0]))
   }
 
+  // Requirements 1.10, 1.38
   @Test func aThirdPartyAdapterGetsWhatItCanDoAndARefusalForTheRest() async throws {
     let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
     let keys = try ["a", "b"].map { try StoreKey($0) }
@@ -141,6 +145,7 @@ import Testing
     #expect(try await !store.exists("n"))
   }
 
+  // Requirement 1.40
   @Test func manyTasksAndStoresLoseNoUpdate() async throws {
     let stores = [TypedStore(engine: engine), TypedStore(engine: engine), TypedStore(engine: engine, cacheCapacity: 0)]
     try await withThrowingTaskGroup { group in

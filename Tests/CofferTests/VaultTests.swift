@@ -16,6 +16,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
   let engine = MemoryEngine()
   var service: EngineVaultService { SwiftVault.service(over: engine) }
 
+  // Requirements 0.2, 0.8, 0.10, 0.12, 0.13
   @Test(arguments: [Data("{}".utf8), Data(), Data(count: 10_000_000), Data([0xFF, 0])])
   func savesAndLoadsAnyBytes(data: Data) async throws {
     let service: any SwiftVaultService = SwiftVault.memory()
@@ -31,6 +32,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     try await service.remove(forKey: "never there")
   }
 
+  // Requirements 0.16, 1.66
   @Test func clearAllRemovesEverything() async throws {
     let service = service
     for key in ["a", "b"] { try await service.saveData(Data(), forKey: key, transactionID: UUID()) }
@@ -38,6 +40,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     for key in ["a", "b"] { #expect(await !service.exists(forKey: key)) }
   }
 
+  // Requirements 0.5, 0.21, 0.22, 0.39
   @Test func eachSubscriberHearsAllThatOthersWrite() async throws {
     let (app, widget) = (service, service)
     let first = widget.externalChanges
@@ -67,6 +70,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     for await _ in first { Issue.record("an element after the end") }
   }
 
+  // Requirement 0.22
   @Test func aSubscriberThatFellBehindIsToldToReload() async throws {
     let engine = MemoryEngine(journalCapacity: 8)
     let (app, widget) = (SwiftVault.service(over: engine), SwiftVault.service(over: engine))
@@ -76,6 +80,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     #expect(first == (nil, nil))
   }
 
+  // Requirement 0.41
   @Test func aBatchIsOneCommit() async throws {
     let engine = MemoryEngine(maximumValueSize: 10)
     let service = SwiftVault.service(over: engine)
@@ -88,6 +93,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     #expect(await !service.exists(forKey: "c"))
   }
 
+  // Requirements 0.3, 0.9, 0.14
   @Test func unavailableIsNeverAbsent() async throws {
     let probe = ProbeEngine(engine)
     let service = SwiftVault.service(over: probe)
@@ -99,6 +105,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     }
   }
 
+  // Requirements 0.3, 0.4, 0.11, 0.17, 0.30, 0.31
   @Test func errorsOfTheEngineRoomBecomeTheVaults() async throws {
     let probe = ProbeEngine(engine)
     let service = SwiftVault.service(over: probe)
@@ -128,6 +135,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     guard case .unsupportedOperation = refusal else { return #expect(Bool(false)) }
   }
 
+  // Requirement 0.29
   @Test func cancellationIsNotDisguised() async throws {
     let service = service
     let task = Task {
@@ -139,6 +147,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     #expect(await !service.exists(forKey: "a"))
   }
 
+  // Requirement 0.40
   @Test func asyncFilterKeepsTheOrder() async throws {
     let service = service
     for key in ["c", "a"] { try await service.saveData(Data(), forKey: key, transactionID: UUID()) }

@@ -14,6 +14,7 @@ import Testing
     try String(contentsOf: Self.package.appendingPathComponent(path), encoding: .utf8)
   }
 
+  // Requirement 1.20
   @Test(.enabled(if: isPresent, "the specification is not beside the package: \(specification.path)"))
   func theClientIsCompiledVerbatim() throws {
     let compiled = try text("Examples/ClientMacro/Sources/ClientMacro/UserPreferencesClient.swift")

@@ -41,8 +41,8 @@ struct Rule: Sendable, CustomTestStringConvertible {
       { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
     Rule("programs of tests start alone", for: { $0.path.contains("Test") && isSwift($0) }, unguardedStarts),
     Rule(
-      "named tests exist", for: { $0.path == "docs/requirements.md" },
-      { missingTests($0, files: Repository.this.files) }),
+      "requirements have tests", for: { $0.path == "docs/requirements.md" },
+      { unshownRequirements($0, files: Repository.this.files) }),
   ]
 }
 

@@ -203,15 +203,16 @@ struct DocumentRuleTests {
     #expect(unlinkedDocuments([readme, markdown("[b](b%20c.md)")], paths: paths) == [])
   }
 
-  @Test func namedTestsExist() {
-    let suite = swift("  @Test func a() {}\n", at: "Tests/ATests.swift")
-    let links = "\n\n[ATests]: ../Tests/ATests.swift\n"
-    let row = "| [x](y.md) `z` | works | [ATests] `a`"
-    #expect(missingTests(markdown(row + " |" + links, at: "docs/r.md"), files: [suite]) == [])
-    #expect(missingTests(markdown("| no test |" + links, at: "docs/r.md"), files: [suite]) == [])
-    for end in [", `b` |", "; [BTests] `a` |", " `ab` |"] {
-      #expect(missingTests(markdown(row + end + links, at: "docs/r.md"), files: [suite]).map(\.line) == [1], "\(end)")
+  @Test func requirementsHaveTests() {
+    let suite = swift("  // Requirements 1.1, 1.2\n  @Test func a() {}\n", at: "Tests/ATests.swift")
+    func findings(_ rows: String) -> [String] {
+      unshownRequirements(markdown(rows, at: "docs/r.md"), files: [suite]).map(\.message)
     }
+    let table = "| no. | requirement | state | what there is |\n| 1.1 | x | works | |\n| 1.2 | y | works | |"
+    #expect(findings(table) == [])
+    #expect(findings(table + "\n| 1.3 | z | works | |") == ["no test has the comment 'Requirement 1.3'"])
+    #expect(findings(table + "\n| 1.3 | z | works | *No test.* |\n| 1.4 | z | works | *Measured: x.* |") == [])
+    #expect(findings("| 1.1 | x | works | |") == ["there is no requirement 1.2"])
   }
 
   @Test func namedTasksExist() {

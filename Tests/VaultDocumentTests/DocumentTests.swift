@@ -9,6 +9,7 @@ import Testing
     .standardizedFileURL
   static let isPresent = FileManager.default.isReadableFile(atPath: document.path)
 
+  // Requirement 0.1
   @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyExampleIsCompiledVerbatim() throws {
     let fences = Self.fences(try String(contentsOf: Self.document, encoding: .utf8))

@@ -23,6 +23,7 @@ import Testing
     #expect(await !service.exists(forKey: "current_user"))
   }
 
+  // Requirements 0.37, 0.43
   @Test func thePreferencesWork() async throws {
     let home = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-document-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: home) }
@@ -32,6 +33,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: file.path))
   }
 
+  // Requirement 0.39
   @Test func theBatchWorks() async throws {
     let data = Data([1])
     let existing = try await batchExample(service: service, data1: data, data2: data, data3: data)
@@ -39,6 +41,7 @@ import Testing
   }
 
   /// The examples subscribe some time after they were called, so the other service writes until a change is delivered.
+  // Requirement 0.24
   @Test func theMonitorsHearAnotherService() async throws {
     let other = service
     let preferences = UserPreferences(theme: "dark")
@@ -51,6 +54,7 @@ import Testing
     try await engine.close()  // ends the monitors
   }
 
+  // Requirement 0.38
   @Test func theDataManagerHearsAnotherService() async throws {
     let other = service
     let manager = DataManager(service: service)

@@ -33,6 +33,7 @@ import Testing
     #expect(try await reader.load(T.self, for: "b") == value)
   }
 
+  // Requirement 1.3
   @Test func whatThePrintedCodeHasStoredIsLoadedAndTheOtherWayRound() async throws {
     try await use { adapter in
       let printed: PersistenceCapability = AdapterBasedPersistence(adapter: adapter)
@@ -51,6 +52,7 @@ import Testing
     }
   }
 
+  // Requirement 1.3
   @Test func bytesThatAreNotJSONAreKept() async throws {
     try await use { adapter in
       try await adapter.write(key: "theme", data: Data("dark".utf8))
@@ -61,6 +63,7 @@ import Testing
     }
   }
 
+  // Requirement 1.19
   @Test func aClientOfThreeMembersIsSaved() async throws {
     try await use { adapter in
       let persistence = Coffer.AdapterBasedPersistence(adapter: adapter)
@@ -72,6 +75,7 @@ import Testing
     }
   }
 
+  // Requirement 1.10
   @Test(.enabled(if: isPresent, "the specification is not beside the package: \(document.path)"))
   func everyDeclarationIsCompiledVerbatim() throws {
     let fences = DocumentTests.fences(try String(contentsOf: Self.document, encoding: .utf8))

@@ -76,6 +76,7 @@
       }
     }
 
+    // Requirement 1.46
     @Test(arguments: ["sqlite", "file"], [true, false])
     func noFileContainsANameOrAValue(_ kind: String, _ isPlain: Bool) async throws {
       let sample = try SecretSample(count: 1_000, seed: 77)

@@ -38,6 +38,7 @@
       return helper
     }
 
+    // Requirement 4.49
     @Test(
       "A killed rotation loses nothing, and the next one continues",
       arguments: [

@@ -53,6 +53,7 @@ import Testing
     try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }.ring
   }
 
+  // Requirement 4.49
   @Test(
     "Afterwards each envelope has the new key, and the old one opens nothing",
     arguments: BaseStore.allCases, [EncryptionSettings(), .secret])
@@ -77,6 +78,7 @@ import Testing
     try await reopened.close()
   }
 
+  // Requirement 4.49
   @Test(
     "Values that other handles write meanwhile are kept and have the new key", arguments: [BaseStore.sqlite, .file])
   func duringWrites(_ kind: BaseStore) async throws {
@@ -135,6 +137,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 4.49
   @Test(
     "A store with values is encrypted while it is used, and decrypted again",
     arguments: BaseStore.allCases, [EncryptionSettings(), .secret])

@@ -73,6 +73,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.48
   @Test("What was written and quarantined since stays when an erasure is continued")
   func continued() async throws {
     let base = try await sqlite()
@@ -110,6 +111,7 @@ import Testing
     try await last.close()
   }
 
+  // Requirement 1.48
   @Test(
     "An envelope with one changed bit in its header is removed with the others",
     arguments: [BaseStore.sqlite, .file, .memory], [false, true])

@@ -36,6 +36,7 @@ import Testing
     try await base.withAllStored { try await $0.summaries(prefix: nil, after: nil, limit: 1_000) }.map(\.key)
   }
 
+  // Requirement 1.48
   @Test(
     "Nothing opens afterwards, and no file has the old keys",
     arguments: BaseStore.allCases, [EncryptionSettings(), .secret])

@@ -11,6 +11,7 @@ import Testing
 @Suite(.serialized) struct DamageTests {
   private let size = 4_096
 
+  // Requirement 0.32
   @Test func damageIsNamedKeptAndReportedOnce() async throws {
     let directory = try StoreDirectory()
     let reports = Locked<[DamageReport]>([])

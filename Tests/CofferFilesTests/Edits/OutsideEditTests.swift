@@ -35,6 +35,7 @@ import Testing
     }
   }
 
+  // Requirement 0.27
   @Test(arguments: Edit.allCases)
   func anEditIsHeardOnceByEverybody(_ edit: Edit) async throws {
     let directory = try await StoreDirectory.filled()

@@ -9,6 +9,7 @@ import Testing
 
 /// Writers over files, killed with SIGKILL at random moments.
 @Suite(.blocking, .serialized) struct FileKillTests {
+  // Requirement 1.61
   @Test func nothingAcknowledgedIsLostInFortyKills() async throws {
     try await FileKillLoop(rounds: 40, seed: 20_261_121).run()
   }

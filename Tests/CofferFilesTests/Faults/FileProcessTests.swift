@@ -9,6 +9,7 @@ import Testing
 
 /// Several processes on one directory.
 @Suite(.blocking, .serialized) struct FileProcessTests {
+  // Requirement 1.44
   @Test func threeProcessesLoseNoUpdateOfAFile() async throws {
     let directory = try StoreDirectory()
     let helpers = try (0..<3).map { _ in try directory.run("files-increment", "60") }

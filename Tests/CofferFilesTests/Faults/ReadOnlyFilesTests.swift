@@ -83,6 +83,7 @@ import Testing
     }
   }
 
+  // Requirement 5.6
   @Test("After a writer was killed at any step, the committed state is read")
   func stepKills() async throws {
     var kills = 0
@@ -128,6 +129,7 @@ import Testing
     }
   }
 
+  // Requirement 5.6
   @Test("A damaged value is reported and not quarantined, an edit is read and not recorded, nothing else is a store")
   func onPurpose() async throws {
     let directory = try await StoreDirectory.filled()

@@ -10,6 +10,7 @@ import Testing
 @Suite(.blocking, .serialized) struct StepKillTests {
   private static let committed = ["committed", "placed", "synced", "finished"]
 
+  // Requirement 1.43
   @Test func aKillAtEveryStepOfABatchLeavesItWhole() async throws {
     var kills = 0
     for step in 1...100 {

@@ -20,6 +20,7 @@ import Testing
     return nil
   }
 
+  // Requirement 4.27
   @Test func theEnvironmentSaysWhereDirectoriesAre() throws {
     let home = [(name: "HOME", value: "/h")]
     let own = [
@@ -61,6 +62,7 @@ import Testing
     #expect(try use([(name: "HOME", value: "h")]) { try FileDirectory.documents.url() }.path.hasPrefix("/"))
   }
 
+  // Requirement 4.27
   @Test func customDirectoriesAreFileURLs() throws {
     #expect(try FileDirectory.custom(root.url).url() == root.url)
     let web = try #require(URL(string: "https://example.com/a"))

@@ -7,6 +7,7 @@ import Foundation
 import Testing
 
 @Suite(.serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason)) struct KeychainConformanceTests {
+  // Requirements 0.28, 1.16, 1.45
   @Test(.serialized, arguments: StorageConformance.checks)
   func keychainConforms(_ check: StorageConformance.Check) async throws {
     try await conformance(KeyringFixture()).run(check)

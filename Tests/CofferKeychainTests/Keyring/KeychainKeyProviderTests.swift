@@ -23,6 +23,7 @@ import Testing
       }
     }
 
+    // Requirement 1.63
     @Test("The first store creates the item, and the same item opens it again")
     func created() async throws {
       let fixture = try KeyringFixture()
@@ -40,6 +41,7 @@ import Testing
       #expect(try await KeyRingStore(engine).open(with: copy, settings: EncryptionSettings()).ring == first.ring)
     }
 
+    // Requirement 1.63
     @Test("A locked keyring, or none, is unavailable and leads to no new key")
     func locked() async throws {
       let fixture = try KeyringFixture(password: "pw")

@@ -11,6 +11,7 @@
 
   @Suite(.blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason), .timeLimit(.minutes(5)))
   struct KeyringEventTests {
+    // Requirement 5.7
     @Test func aLockedKeyringIsToldAndNoSecretOrSize() async throws {
       let fixture = try KeyringFixture(password: "pw")
       let recorder = EventRecorder()

@@ -46,6 +46,7 @@ import CofferLocks
       try await engine.close()
     }
 
+    // Requirement 1.61
     @Test("A batch is atomic if its writer is killed at any step")
     func stepKills() async throws {
       let fixture = try KeyringFixture()
@@ -79,6 +80,7 @@ import CofferLocks
       #expect(recoveries >= 8 && recoveries < 100, "\(recoveries)")
     }
 
+    // Requirement 1.61
     @Test("Nothing acknowledged is lost when the keyring is killed in mid-write")
     func daemonKills() async throws { try await killDaemon(rounds: 5, seed: 20_261_121) }
 
@@ -163,6 +165,7 @@ import CofferLocks
       try await again.close()
     }
 
+    // Requirement 1.64
     @Test("No file and no error contains any part of a secret")
     func nothingLeaks() async throws {
       let fixture = try KeyringFixture(password: "pw")

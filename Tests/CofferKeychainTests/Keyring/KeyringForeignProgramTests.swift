@@ -47,6 +47,7 @@
       try await eventually("the next second") { Date() > item.modified.addingTimeInterval(1) }
     }
 
+    // Requirement 0.26
     @Test("Every change to an item is delivered: creation, renaming, removal, replacement and deletion")
     func items() async throws {
       let fixture = try KeyringFixture()

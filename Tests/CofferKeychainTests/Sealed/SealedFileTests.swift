@@ -36,6 +36,7 @@ import Testing
     try await expectError(.wrongPassphrase) { _ = try await fixture.open("another") }
   }
 
+  // Requirements 1.45, 1.64
   @Test("No file of the store contains anything that depends on a secret")
   func nothingLeaks() async throws {
     let fixture = try SealedFixture()
@@ -57,6 +58,7 @@ import Testing
     for file in try fixture.allFiles() { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
   }
 
+  // Requirement 0.32
   @Test("Every damaged byte is detected, and the last copy is used")
   func damage() async throws {
     let fixture = try SealedFixture()

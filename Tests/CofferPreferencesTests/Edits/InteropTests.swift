@@ -29,6 +29,7 @@ import Testing
       PreferenceValue(#require(Decimal(string: "0.10000000000000000000000000000000000001"))), for: "decimal")
   }
 
+  // Requirement 1.15
   @Test(arguments: [0.0, 0.123456]) func userDefaultsReadsEveryType(fraction: Double) async throws {
     let fixture = try PreferenceFixture()
     let adapter = try await fixture.adapter()
@@ -123,6 +124,7 @@ import Testing
     try await adapter.engine.close()
   }
 
+  // Requirement 0.18
   @Test func clearingTouchesThisSuiteOnly() async throws {
     let fixture = try PreferenceFixture()
     #expect(

@@ -74,6 +74,7 @@ import Testing
     try await adapter.engine.close()
   }
 
+  // Requirement 1.15
   @Test("UserDefaults reads what each door writes")
   func doors() async throws {
     let fixture = try PreferenceFixture()
@@ -130,6 +131,7 @@ import Testing
     try await adapter.engine.close()
   }
 
+  // Requirement 4.13
   @Test("A declared key is the property list type, and reads what other programs and earlier versions have written")
   func declaredKeys() async throws {
     let fixture = try PreferenceFixture()

@@ -10,6 +10,7 @@ import Testing
 
 /// The delivery of changes by other programs and of own commits.
 @Suite(.blocking, .serialized) struct PreferenceChangeTests {
+  // Requirement 0.25
   @Test func aForeignWriteIsHeardOnceWithItsKey() async throws {
     let fixture = try PreferenceFixture()
     let engine = try await fixture.open()

@@ -64,6 +64,7 @@ import Testing
 
   // MARK: With a copy
 
+  // Requirement 0.32
   @Test(arguments: Damage.allCases) func underAnOpenSuiteTheCopyServes(_ damage: Damage) async throws {
     let (fixture, engine, reports) = try await filled()
     let heard = Heard(engine)

@@ -27,6 +27,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.61
   @Test func nothingAcknowledgedIsLostInTwentyKills() async throws {
     try await kill(rounds: 20, seed: 20_261_123)
   }

@@ -46,6 +46,7 @@ import Testing
     return count
   }
 
+  // Requirement 1.15
   @Test func inThePropertyList() async throws {
     let fixture = try await filled()
     let file = [UInt8](try Data(contentsOf: URL(fileURLWithPath: fixture.file)))
@@ -61,6 +62,7 @@ import Testing
     #expect(readable > 0, "the copy serves")
   }
 
+  // Requirement 1.15
   @Test func inTheJournal() async throws {
     let fixture = try await filled()
     let path = fixture.control + "/journal.db"
@@ -81,6 +83,7 @@ import Testing
     #expect(try await read(fixture, "undamaged") == stored.count)
   }
 
+  // Requirement 1.15
   @Test func inAStagedValue() async throws {
     for bit in 0..<16 {
       let fixture = try PreferenceFixture()

@@ -4,6 +4,7 @@ import Testing
 
 /// Reads from stores with one damaged file each: ``Sweep``.
 @Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler")) struct PreferenceSweepTests {
+  // Requirement 1.56
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("preferences").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

@@ -36,6 +36,7 @@ import Testing
 
   private func occurs(_ text: String) throws -> Bool { try bytes().range(of: Data(text.utf8)) != nil }
 
+  // Requirements 1.63, 4.20
   @Test("The value of an encrypted key is nowhere in plain, and one of a plain key beside it is")
   func oneKey() async throws {
     for isNew in [true, false] {
@@ -54,6 +55,7 @@ import Testing
     #expect(try !occurs(Self.value))
   }
 
+  // Requirement 4.20
   @Test("A batch, a transaction and a state include encrypted and plain keys, in either order of first use")
   func together() async throws {
     for keys in [[secret, name], [name, secret]] {
@@ -81,6 +83,7 @@ import Testing
     }
   }
 
+  // Requirement 4.20
   @Test("Plain keys are used while the encryption key is not available, and nothing is written in plain instead")
   func unavailable() async throws {
     let locked = configured {
@@ -129,6 +132,7 @@ import Testing
     }
   }
 
+  // Requirements 1.46, 4.18
   @Test("Encrypted files hold neither values nor, if they are hidden, names", arguments: [false, true])
   func files(hidesNames: Bool) async throws {
     let token = TypedKey<String>(
@@ -154,6 +158,7 @@ import Testing
     #expect(isNamed != hidesNames, "\(names)")
   }
 
+  // Requirement 1.62
   @Test("A secret in an encrypted database, a family, a key with a default and a lifetime")
   func shapes() async throws {
     let token = TypedKey<String>(secret: "token", in: .database(), owner: "Account", about: "A token.")
@@ -178,6 +183,7 @@ import Testing
     #expect(try !occurs(Self.value))
   }
 
+  // Requirement 4.22
   @Test("Two sources of key material for one store are refused")
   func sources() async throws {
     let hsm = plain(

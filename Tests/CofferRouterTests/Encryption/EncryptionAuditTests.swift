@@ -21,6 +21,7 @@ import Testing
     }
   }
 
+  // Requirement 4.1
   @Test("The report, the page and the manifest say how each store and each value is protected, and no key")
   func protections() async throws {
     let fixture = try RouterFixture()

@@ -18,6 +18,7 @@ import Testing
     EncryptionPolicy.aes256, .chaCha20Poly1305, EncryptionPolicy(.aes256, keyMaterial: "hsm"),
   ]
 
+  // Requirement 4.11
   @Test("A value opens with its name and its key only", arguments: policies)
   func roundTrip(_ policy: EncryptionPolicy) async throws {
     let envelope = try await helper().encrypt(Self.secret, name: "token", policy: policy)
@@ -33,6 +34,7 @@ import Testing
     }
   }
 
+  // Requirement 4.11
   @Test("A value under a passphrase opens with it and its name only", arguments: EncryptionAlgorithm.allCases)
   func passphrase(_ algorithm: EncryptionAlgorithm) async throws {
     let helper = EncryptionHelper()
@@ -64,6 +66,7 @@ import Testing
     await expectError(.damaged) { _ = try await helper.decrypt(sealed.prefix(43), name: "token", passphrase: right) }
   }
 
+  // Requirement 4.11
   @Test("A value that demands too many rounds is refused before the passphrase is requested")
   func rounds() async throws {
     let never = PassphraseSource.provided {
@@ -77,6 +80,7 @@ import Testing
     }
   }
 
+  // Requirement 4.11
   @Test("A value of one store does not open in another")
   func labels() async throws {
     let helper = { label in
@@ -91,6 +95,7 @@ import Testing
     }
   }
 
+  // Requirement 4.11
   @Test("Each changed byte is noticed")
   func changes() async throws {
     let helper = helper()

@@ -53,6 +53,7 @@ import Testing
     }
   }
 
+  // Requirement 4.49
   @Test("Every store gets a new key, under which every encrypted value is, and plain values stay as they are")
   func everything() async throws {
     try await fixture.use(settings) { router in
@@ -78,6 +79,7 @@ import Testing
     try await fixture.use(settings, check)
   }
 
+  // Requirement 4.49
   @Test("One key is rotated by itself, then its domain with the rest; a store without encryption is not supported")
   func parts() async throws {
     try await fixture.use(settings) { router in
@@ -134,6 +136,7 @@ import Testing
     }
   }
 
+  // Requirement 4.49
   @Test("Values that are written during a rotation are kept, through every call")
   func duringWrites() async throws {
     try await fixture.use(settings) { router in

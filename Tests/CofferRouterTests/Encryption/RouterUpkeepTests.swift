@@ -31,6 +31,7 @@ import Testing
     try await stored(router).entry(key).map { Data($0.value[32..<64]) }
   }
 
+  // Requirement 1.48
   @Test("Erasing a domain destroys its encrypted values, also in the cache, and leaves the plain ones")
   func shred() async throws {
     try await fixture.use(settings) { router in
@@ -121,6 +122,7 @@ import Testing
     }
   }
 
+  // Requirement 4.49
   @Test("A key that is older than the settings allow is replaced in the background")
   func automatic() async throws {
     let now = Date()

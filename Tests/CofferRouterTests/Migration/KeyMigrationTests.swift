@@ -35,6 +35,7 @@ struct CountedMigration: StorageMigration {
 
   private let old = plain("old", String.self, in: .memory("old"))
 
+  // Requirements 1.68, 4.5
   @Test("Every kind of first access migrates the key", arguments: ["old", "new"])
   func everyAccess(store: String) async throws {
     let old = plain("old", String.self, in: .memory(store))
@@ -65,6 +66,7 @@ struct CountedMigration: StorageMigration {
     }
   }
 
+  // Requirement 4.5
   @Test("A write to a key comes after its migration, so that no older value returns")
   func writes() async throws {
     let key = moved()
@@ -87,6 +89,7 @@ struct CountedMigration: StorageMigration {
     #expect(try await !router.exists(old))
   }
 
+  // Requirement 4.9
   @Test("Values are converted and combined")
   func kinds() async throws {
     let router = StorageRouter.inMemory()
@@ -125,6 +128,7 @@ struct CountedMigration: StorageMigration {
     #expect(try await router.bytes(of: key) == Data(#"["a"]"#.utf8))
   }
 
+  // Requirements 4.9, 4.34
   @Test("A key with a value of its own keeps it, and the older value stays")
   func conflict() async throws {
     let engine = MemoryEngine()
@@ -144,6 +148,7 @@ struct CountedMigration: StorageMigration {
     #expect(try await !later.exists(old))
   }
 
+  // Requirements 1.68, 4.9
   @Test("A migration runs once under a hundred readers, and is not run again")
   func hundredReaders() async throws {
     let (runs, engine) = (Locked(0), MemoryEngine())
@@ -167,6 +172,7 @@ struct CountedMigration: StorageMigration {
     #expect(runs.withLock { $0 } == 1)
   }
 
+  // Requirement 4.5
   @Test("A migration that fails changes nothing and concerns its key only; the next access tries again")
   func failures() async throws {
     let fails = Locked(true)
@@ -191,6 +197,7 @@ struct CountedMigration: StorageMigration {
     #expect(try await router.get(key) == 6)
   }
 
+  // Requirement 4.35
   @Test("An error that would look like an absent value is one of the migration")
   func ambiguousErrors() async throws {
     let router = StorageRouter.inMemory()
@@ -211,6 +218,7 @@ struct CountedMigration: StorageMigration {
     await expectError(.migrationFailed, "it is torn") { _ = try await router.get(refused) }
   }
 
+  // Requirements 4.9, 4.35
   @Test("Migrations form chains, and a cycle is an error")
   func chains() async throws {
     let router = StorageRouter.inMemory()
@@ -249,6 +257,7 @@ struct CountedMigration: StorageMigration {
     await expectError(.migrationFailed, "another key") { _ = try await router.get(foreign) }
   }
 
+  // Requirements 4.9, 4.34
   @Test("Older keys need no catalog, and are refused outside of the migration")
   func catalogs() async throws {
     let router = StorageRouter.inMemory()
@@ -267,6 +276,7 @@ struct CountedMigration: StorageMigration {
     #expect(try await router.forceMigration(for: key).migratedCount == 0)
   }
 
+  // Requirements 4.9, 4.33
   @Test("A condition compares the version by which the key was last migrated")
   func versions() async throws {
     let engine = MemoryEngine()

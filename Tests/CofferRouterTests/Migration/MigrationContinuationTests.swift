@@ -67,6 +67,7 @@ import Testing
     #expect(try await router().get(last) == "Kim", "it belongs to nobody's new value")
   }
 
+  // Requirement 4.9
   @Test("An interrupted migration is continued under another name, and by one that was written anew")
   func renamed() async throws {
     for (store, failing) in [(stores.a, 1), (stores.b, 1), (stores.new, 2)] {

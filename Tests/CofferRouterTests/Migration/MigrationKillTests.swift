@@ -9,6 +9,7 @@ import Testing
 struct MigrationKillTests {
   private struct Catalog: StorageKeyCatalog { let allKeys: [AnyStorageKey] }
 
+  // Requirement 4.9
   @Test("No plain copy is left in a database, in files, in preferences and in their journals")
   func noCopies() async throws {
     let scene = try await MigrationScene()
@@ -16,6 +17,7 @@ struct MigrationKillTests {
     try await scene.expectCompletion("without a kill")
   }
 
+  // Requirement 4.9
   @Test(
     "A killed migration loses nothing, and the next access completes it",
     .enabled(if: FaultLibrary.path != nil, "no C compiler"),
@@ -38,6 +40,7 @@ struct MigrationKillTests {
     #expect(kills > 0)
   }
 
+  // Requirement 4.9
   @Test(
     "A large store is freed of plain values as well, also after a kill while that is being done",
     .enabled(if: FaultLibrary.path != nil, "no C compiler"), arguments: [0, 40, 900, 4_000, 5_500])
@@ -50,6 +53,7 @@ struct MigrationKillTests {
     try await scene.expectCompletion("killed before write \(number)", forcing: false)
   }
 
+  // Requirement 4.9
   @Test(
     "An aggregation that is killed between copying and removing is completed, and not made again",
     .enabled(if: FaultLibrary.path != nil, "no C compiler"))
@@ -81,6 +85,7 @@ struct MigrationKillTests {
     #expect(between > 0, "no kill came between the copy and the removal")
   }
 
+  // Requirement 4.9
   @Test(
     "A full disk loses nothing, and the next access completes the migration",
     .enabled(if: FaultLibrary.path != nil, "no C compiler"), arguments: [1, 9, 17, 31, 47])
@@ -92,6 +97,7 @@ struct MigrationKillTests {
     try await scene.expectCompletion(comment)
   }
 
+  // Requirement 4.9
   @Test("Two processes migrate at the same time, and both read the values")
   func twoProcesses() async throws {
     for round in 1...(isProving ? 100 : 5) {

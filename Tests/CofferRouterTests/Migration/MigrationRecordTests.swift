@@ -26,6 +26,7 @@ import Testing
     return try #require(commits.lazy.flatMap(\.changed.records).first)
   }
 
+  // Requirement 4.9
   @Test("The history has what was done, when and by which version; the audit has what is pending")
   func history() async throws {
     let router = router("2.5")
@@ -56,6 +57,7 @@ import Testing
     #expect(manifest.entries.last?.migration == entry.migration)
   }
 
+  // Requirement 4.9
   @Test("All keys are migrated with progress; one that fails does not keep the others from it")
   func progress() async throws {
     let router = router()
@@ -89,6 +91,7 @@ import Testing
     #expect(rest.migrated.count + rest.failures.count + rest.cancelled.count == 4)
   }
 
+  // Requirement 4.9
   @Test("A record with a flipped bit, or one of a newer format, loses no value")
   func damagedRecord() async throws {
     try await router().set("a", for: old)
@@ -109,6 +112,7 @@ import Testing
     #expect(try await router().get(key) == "a", "its checksum does not match")
   }
 
+  // Requirement 4.9
   @Test("A fault of any commit or read leaves the older value or the new one, and the next access completes it")
   func faults() async throws {
     for call in [FaultInjectingEngine.Call.commit, .read] {
@@ -134,6 +138,7 @@ import Testing
     }
   }
 
+  // Requirement 4.9
   @Test("Routers that share no memory migrate once, and an edit of the older value meanwhile is not lost")
   func races() async throws {
     for round in 0..<50 {

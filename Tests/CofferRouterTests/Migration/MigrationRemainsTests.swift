@@ -66,6 +66,7 @@ struct MigrationRemainsTests {
     }
   }
 
+  // Requirement 4.9
   @Test("The keys of a catalog share one rewriting of their store", arguments: [0, 20], [true, false])
   func catalog(megabytes: Int, atRegistration: Bool) async throws {
     try await prepare(megabytes: megabytes)
@@ -87,6 +88,7 @@ struct MigrationRemainsTests {
     #expect(try rewrites() == before + 1)
   }
 
+  // Requirement 4.9
   @Test("Keys that are migrated one after the other share two rewritings, and closing finishes them")
   func single() async throws {
     try await prepare(megabytes: 0)
@@ -103,6 +105,7 @@ struct MigrationRemainsTests {
     }
   }
 
+  // Requirement 4.9
   @Test("What could not be removed is recorded, and the next process removes it")
   func resumed() async throws {
     try await prepare(megabytes: 0)

@@ -89,6 +89,7 @@ private struct PrintedCatalog: StorageKeyCatalog {
 }
 
 @Suite struct PrintedMigrationTests {
+  // Requirement 4.5
   @Test("Both printed forms of a key are migrated")
   func bothForms() async throws {
     let router = StorageRouter.inMemory()

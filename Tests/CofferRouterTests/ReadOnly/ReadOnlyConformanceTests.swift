@@ -43,12 +43,14 @@ import Testing
   /// Forwards everything.
   private struct Forwarding: EngineDecorator { let base: any StorageEngine }
 
+  // Requirement 5.6
   @Test(
     "A store is read and not changed, every write is refused, a missing store is not created", arguments: Kind.allCases)
   func everyKind(_ kind: Kind) async throws {
     try await kind.conformance.runReadOnly { try await kind.open(in: $0.directory, .readOnly) }
   }
 
+  // Requirement 5.6
   @Test("The same holds behind decorators and for a store that was opened late")
   func decorated() async throws {
     for kind in [Kind.database, .files] {
@@ -66,6 +68,7 @@ import Testing
     }
   }
 
+  // Requirement 5.6
   @Test("An engine behind ReadOnlyEngine is read, and refuses every write")
   func decorator() async throws {
     let engine = MemoryEngine()
@@ -79,6 +82,7 @@ import Testing
     #expect(reading.isReadOnly && !engine.isReadOnly)
   }
 
+  // Requirement 5.6
   @Test(
     "A keyring is read without creating a journal; a locked one is reported as locked",
     .enabled(if: PrivateKeyring.isInstalled, Comment(rawValue: PrivateKeyring.unavailabilityReason)))

@@ -20,6 +20,7 @@ import Testing
 
   private var notes: URL { URL(fileURLWithPath: fixture.path("notes")) }
 
+  // Requirement 5.6
   @Test("A store that is missing or empty reads as empty and stays as it is; once it has values they are read")
   func empty() async throws {
     for exists in [false, true] {
@@ -43,6 +44,7 @@ import Testing
     }
   }
 
+  // Requirement 5.6
   @Test("A store of plain values is not taken for an empty one")
   func plainValues() async throws {
     let folder = notes.appendingPathComponent("plain")

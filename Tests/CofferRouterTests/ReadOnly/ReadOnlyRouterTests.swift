@@ -33,6 +33,7 @@ extension StorageKeys {
     try DirectoryContents(of: URL(fileURLWithPath: fixture.path("")))
   }
 
+  // Requirement 5.6
   @Test("Stores that do not exist read as empty ones, and are not created; once they exist they are read")
   func missing() async throws {
     let before = try contents()
@@ -68,6 +69,7 @@ extension StorageKeys {
     }
   }
 
+  // Requirement 5.6
   @Test("Reads, listings, the audit and the sync snapshot work, every write is refused, and no file changes")
   func existing() async throws {
     try await fixture.use { router in
@@ -129,6 +131,7 @@ extension StorageKeys {
     #expect(settings[Catalog.count] == 3 && settings[Catalog.mode] == .dark)
   }
 
+  // Requirement 5.6
   @Test("An edit of a stored property is reported as refused") @MainActor
   func storedProperty() async throws {
     try await fixture.use { try await $0.set(3, for: .visits) }
@@ -140,6 +143,7 @@ extension StorageKeys {
     #expect(try await fixture.use { try await $0.get(.visits) } == 3)
   }
 
+  // Requirement 5.6
   @Test("Engines of the configuration and stores in memory are read-only, too")
   func engines() async throws {
     let engine = MemoryEngine()
@@ -156,6 +160,7 @@ extension StorageKeys {
     try await router.close()
   }
 
+  // Requirement 5.6
   @Test("Every door reports the refusal with its own error")
   func doors() async throws {
     let engine = ReadOnlyEngine(MemoryEngine())

@@ -98,6 +98,7 @@ import Testing
     #expect(try scene.names().contains { $0.hasPrefix("store.db.replaced-") && $0.hasSuffix("-wal") })
   }
 
+  // Requirement 1.57
   @Test(arguments: [0, 100, 5_000, 9_000, 20_000])
   func aDamagedStoreIsReplaced(at offset: UInt64) async throws {
     let scene = try await Scene()

@@ -22,6 +22,7 @@ struct ForeignDatabaseTests {
     throw TestFailure("\(path) was opened")
   }
 
+  // Requirement 1.67
   @Test(arguments: [
     ("CREATE TABLE grdb_migrations (identifier TEXT); CREATE TABLE player (id INTEGER)", "GRDB", 2),
     ("CREATE TABLE Z_METADATA (Z_VERSION INTEGER); CREATE TABLE ZSTOREDVALUE (ZKEY TEXT)", "Core Data", 2),

@@ -7,6 +7,7 @@ import Testing
 
 /// Tests with real processes, killed with SIGKILL while they commit.
 @Suite(.blocking, .serialized) struct KillTests {
+  // Requirement 1.61
   @Test func nothingAcknowledgedIsLostInSixtyKills() async throws {
     try await KillLoop(rounds: 60, seed: 20_261_121).run()
   }

@@ -4,6 +4,7 @@ import Testing
 
 /// Tests of a store with one damaged file; see ``Sweep``.
 @Suite(.blocking, .serialized, .enabled(if: FaultLibrary.path != nil, "no C compiler")) struct SQLiteSweepTests {
+  // Requirement 1.56
   @Test func everyInjuryIsTold() throws {
     let outcome = try Sweep("sqlite").run(2_000)
     #expect(outcome.failures.isEmpty, "\(outcome)")

@@ -220,6 +220,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.67
   @Test func aStoreOfTheFirstFormatIsBroughtUp() async throws {
     let directory = try TemporaryDirectory()
     let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -59,6 +59,7 @@ import Testing
 
   private func skip(_ what: String) { print("Not checked: \(what), which this user may not mount.") }
 
+  // Requirement 5.6
   @Test("A store on a read-only file system can be read, and no files are created there")
   func readOnlyFileSystem() async throws {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: "8m") else { return skip("a file system") }
@@ -98,6 +99,7 @@ import Testing
   }
 
   /// The index of the log belongs to no living process, and SQLite would rebuild it.
+  // Requirement 5.6
   @Test(
     "A log that a killed writer has left in a writable directory is read, and no file changes",
     arguments: [
@@ -125,6 +127,7 @@ import Testing
     #expect(try DirectoryContents(of: copy.url).changes(since: before).isEmpty)
   }
 
+  // Requirement 5.6
   @Test("While another process commits, each snapshot is one state, and every commit is delivered")
   func livingWriter() async throws {
     let path = directory.path("store.db")

@@ -11,6 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct CachePolicyTests {
   let memory = MemoryEngine()
 
+  // Requirement 1.35
   @Test func theCountersAreExact() async throws {
     let store = TypedStore(engine: memory, cache: CachePolicy(maximumCount: 4))
     #expect(store.cacheStatistics == statistics())
@@ -33,6 +34,7 @@ import Testing
   }
 
   /// Random operations with a fixed seed: the bound holds after each, and the counters equal what can be counted.
+  // Requirement 1.35
   @Test func theBoundOfBytesIsNeverExceeded() async throws {
     var random = SeededGenerator(seed: 19)
     let limit = 1_000
@@ -74,6 +76,7 @@ import Testing
     #expect(try await store.load(String.self, for: "k") == large)
   }
 
+  // Requirement 1.35
   @Test func theCostIsWhatThePolicySays() async throws {
     let policy = CachePolicy(maximumBytes: 100, cost: { key, size in key.string == "free" ? 0 : size * 10 })
     let store = TypedStore(engine: memory, cache: policy)
@@ -86,6 +89,7 @@ import Testing
     #expect(store.cacheStatistics.count == 2)
   }
 
+  // Requirement 1.34
   @Test func aValueIsDroppedAfterItsTime() async throws {
     let clock = SettableClock()
     let probe = ProbeEngine(MemoryEngine(clock: clock.storeClock), clock: clock.storeClock)
@@ -103,6 +107,7 @@ import Testing
     #expect(store.cached(String.self, for: "k") == nil)
   }
 
+  // Requirement 1.34
   @Test func cachedValuesAreDroppedByHand() async throws {
     let store = TypedStore(engine: memory)
     for key in ["a/1", "a/2", "b/1"] { try await store.save(1, for: key) }
@@ -115,6 +120,7 @@ import Testing
     #expect(try await store.loadAll(Int.self, keys: ["a/1", "a/2", "b/1"] as [StoreKey]) == [1, 1, 1])
   }
 
+  // Requirement 1.34
   @Test func memoryPressureEmptiesTheCachesThatObserveIt() async throws {
     let pressure = MemoryPressure()
     let store = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure))
@@ -137,6 +143,7 @@ import Testing
 
   /// Memory is scarce only for the helper, in a control group of its own, which takes the rights of root. Elsewhere the
   /// trigger is that of the processors, which is the same code of the kernel.
+  // Requirement 1.34
   @Test func theTriggerOfTheKernelFires() async throws {
     let directory = try TemporaryDirectory()
     let group = MemoryGroup(megabytes: 8)

@@ -7,6 +7,7 @@ import Testing
 
 /// Write-back under load, against a model, on a full disk and with processes that are killed.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct WriteBackProcessTests {
+  // Requirement 1.33
   @Test(arguments: [3, 17, 40])
   func aKillLosesAtMostTheWindowAndNothingThatWasFlushed(lines: Int) async throws {
     let directory = try TemporaryDirectory()
@@ -30,6 +31,7 @@ import Testing
   }
 
   /// The window of the helper is an hour: only the end of the process commits.
+  // Requirement 1.33
   @Test(arguments: ["exit", "SIGTERM", "SIGINT"], ["plain", "encrypted"])
   func noSaveIsLostAtTheEnd(ending: String, kind: String) async throws {
     let directory = try TemporaryDirectory()
@@ -76,6 +78,7 @@ import Testing
   }
 
   /// Random operations with a fixed seed on a store whose commits fail at times.
+  // Requirement 1.33
   @Test(arguments: isProving ? Array(0..<50) : [1, 2, 3])
   func randomOperationsAgreeWithAModel(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
@@ -119,6 +122,7 @@ import Testing
     }
   }
 
+  // Requirement 1.33
   @Test func aFullDiskKeepsWhatIsPendingUntilThereIsSpace() async throws {
     let directory = try TemporaryDirectory()
     guard getuid() == 0, let disk = try SmallDisk(at: directory.path("disk"), size: "2m") else {

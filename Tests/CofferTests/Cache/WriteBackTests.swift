@@ -14,6 +14,7 @@ import Testing
     return TypedStore(engine: engine ?? memory, writePolicy: .back(policy))
   }
 
+  // Requirement 1.33
   @Test func ownReadsSeeASaveAtOnceAndOthersAfterTheFlush() async throws {
     let store = store()
     let other = TypedStore(engine: memory)
@@ -41,6 +42,7 @@ import Testing
     #expect(store.cached(String.self, for: "a") == "new")
   }
 
+  // Requirement 1.33
   @Test func theWindowCommitsWhatIsPendingAsOneCommit() async throws {
     let store = store()
     let changes = memory.changes(since: nil)
@@ -132,6 +134,7 @@ import Testing
     #expect(try await !store.exists("k"))
   }
 
+  // Requirement 1.33
   @Test func aFailedCommitKeepsItsValuesAndTheFlushThrows() async throws {
     let engine = FaultInjectingEngine(memory)
     let store = store(engine)

@@ -174,6 +174,7 @@ private struct RecursiveClient: Persistable {
     #expect(code == .unsupported)
   }
 
+  // Requirements 1.22, 1.24
   @Test func aFailedLoadKeepsWhatIsStored() async throws {
     let store = TypedStore(engine: engine)
     try await store.save(Theme.dark, for: "theme")

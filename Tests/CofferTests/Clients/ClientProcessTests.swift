@@ -14,6 +14,7 @@ import Testing
   }
 
   /// The interval of the helper is an hour: only the end of the process saves.
+  // Requirement 1.61
   @Test(arguments: ["exit", "SIGTERM", "SIGINT"])
   func noEditIsLostAtTheEnd(ending: String) async throws {
     let directory = try TemporaryDirectory()
@@ -61,6 +62,7 @@ import Testing
     #expect(try await number(in: path) == 7)
   }
 
+  // Requirement 1.61
   @Test func aKillAfterTheIntervalLosesNothing() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("clients.db")
@@ -75,6 +77,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 1.61
   @Test func theHandlerOfTheApplicationIsCalled() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("clients.db")

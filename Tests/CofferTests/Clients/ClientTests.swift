@@ -113,6 +113,7 @@ private struct DraftClient: Persistable {
     for await _ in changes { break }
   }
 
+  // Requirements 1.19, 1.20, 1.21, 1.23, 1.24
   @Test func aClientIsSavedAfterTheIntervalAndRestoredAtCreation() async throws {
     let preferences = try await session().start { PrintedClient(persistence: $0) }
     let before = engine.latestRevision
@@ -129,6 +130,7 @@ private struct DraftClient: Persistable {
     #expect(again.client.theme == .dark && again.client.language == "de")
   }
 
+  // Requirement 1.25
   @Test func onlyWhatChangedIsWritten() async throws {
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
@@ -186,6 +188,7 @@ private struct DraftClient: Persistable {
     #expect(!session.hasPendingEdits)
   }
 
+  // Requirement 1.23
   @Test func aThousandClientsShareATimerAndACommit() async throws {
     let session = session()
     var clients: [PersistedClient<PrintedClient>] = []
@@ -201,6 +204,7 @@ private struct DraftClient: Persistable {
     #expect(try await TypedStore(engine: engine).load(Theme.self, for: "999/theme") == .dark)
   }
 
+  // Requirement 1.22
   @Test func aFailedSaveStaysPendingAndIsTriedAgain() async throws {
     let faults = FaultInjectingEngine(engine)
     let session = session(faults)
@@ -216,6 +220,7 @@ private struct DraftClient: Persistable {
   }
 
   /// One process edits the language and the notifications, another one the theme.
+  // Requirement 1.54
   @Test(arguments: 1...6 as ClosedRange<UInt64>)
   func noEditIsLostAndNothingElseIsWritten(_ seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
@@ -249,6 +254,7 @@ private struct DraftClient: Persistable {
     }
   }
 
+  // Requirement 1.54
   @Test func changesOfOthersAreReplacedOnlyByEdits() async throws {
     let other = TypedStore(engine: engine)
     let session = session()
@@ -294,6 +300,7 @@ private struct DraftClient: Persistable {
     #expect(try await TypedStore(engine: engine).load(Int.self, for: "draft") == 1)
   }
 
+  // Requirement 1.25
   @Test func undeclaredAndSharedKeysAreRefused() async throws {
     let session = session()
     let error = await #expect(throws: StorageError.self) {

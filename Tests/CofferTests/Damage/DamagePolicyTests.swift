@@ -47,6 +47,7 @@ final class Handled: Sendable {
     try await engine.close()
   }
 
+  // Requirement 5.8
   @Test(arguments: DamagedStore.Kind.allCases)
   func oneReplacementIsStoredAndTold(_ kind: DamagedStore.Kind) async throws {
     let damaged = try await stores.make(kind)
@@ -167,6 +168,7 @@ final class Handled: Sendable {
     try await engine.close()
   }
 
+  // Requirement 5.8
   @Test(arguments: DamagedStore.Kind.allCases)
   func aHandlerThatThrowsChangesNothing(_ kind: DamagedStore.Kind) async throws {
     let engine = try await stores.make(kind).open()
@@ -211,6 +213,7 @@ final class Handled: Sendable {
     try await engine.close()
   }
 
+  // Requirement 5.8
   @Test(arguments: DamagedStore.Kind.allCases)
   func aValueThatAnotherWriterCommitsStays(_ kind: DamagedStore.Kind) async throws {
     let engine = try await stores.make(kind).open()

@@ -11,6 +11,7 @@ import Testing
   private static let kinds: [DamagedStore.Kind] = [.database, .files]
   private let key = StoreKey("k")
 
+  // Requirement 5.8
   @Test(arguments: kinds) func twoProcessesStoreOneReplacement(_ kind: DamagedStore.Kind) async throws {
     let damaged = try await stores.make(kind)
     let engine = try await damaged.open()
@@ -26,6 +27,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 5.8
   @Test(arguments: kinds)
   func aProcessKilledBeforeTheReplacementLosesNothing(_ kind: DamagedStore.Kind) async throws {
     let damaged = try await stores.make(kind)
@@ -43,6 +45,7 @@ import Testing
   }
 
   /// On a full disk the bytes cannot be kept, so they are not replaced.
+  // Requirement 5.8
   @Test(arguments: kinds) func aFullDiskReplacesNothing(_ kind: DamagedStore.Kind) async throws {
     let disks = Locked<SmallDisk?>(nil)
     let damaged = try await stores.make(

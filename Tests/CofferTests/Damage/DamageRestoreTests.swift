@@ -23,6 +23,7 @@ import Testing
       String.self, for: key)
   }
 
+  // Requirement 5.8
   @Test(arguments: kinds) func theNewestGoodValueIsRestored(_ kind: DamagedStore.Kind) async throws {
     let damaged = try await stores.make(kind) { engine, directory in
       let store = TypedStore(engine: engine)
@@ -48,6 +49,7 @@ import Testing
       left.filter { !$0.hasPrefix("store") } == files.filter { !$0.hasPrefix("store") }, "nothing beside a backup")
   }
 
+  // Requirement 5.8
   @Test func aBackupOfAnotherStoreIsNotUsed() async throws {
     let other = try TemporaryDirectory()
     let foreign = other.url.appendingPathComponent("backup")

@@ -23,6 +23,7 @@ import Testing
     TypedKey(name, in: .engine("e"), owner: "Tests", about: "A text.", as: .text, damage: damage)
   }
 
+  // Requirement 5.8
   @Test func theKeyComesBeforeItsStore() async throws {
     let store = DamagePolicy.replace(with: Data("of the store".utf8))
     for (own, value) in [(DamagePolicy.replace(with: "of the key"), "of the key"), (nil, "of the store")] {

@@ -17,6 +17,7 @@ import Testing
   init() throws { directory = try TemporaryDirectory() }
 
   /// Every event makes the handler write to the same store, with and without suspending.
+  // Requirement 5.7
   @Test(.timeLimit(.minutes(1)), arguments: [EventStore.sqlite, .file, .memory])
   func aHandlerMayWriteToTheSameStore(_ kind: EventStore) async throws {
     let engine = Locked<(any StorageEngine)?>(nil)
@@ -51,6 +52,7 @@ import Testing
     try await opened.close()
   }
 
+  // Requirement 5.7
   @Test func spansEnclosePhasesOfTheirCaller() async throws {
     let engine = try await EventStore.sqlite.open(recorder, in: directory)
     let store = TypedStore(engine: engine)

@@ -14,6 +14,7 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
+  // Requirement 5.7
   @Test(arguments: EventStore.allCases)
   func noEventContainsAValueOrTheKeyOfACommit(_ kind: EventStore) async throws {
     let engine = try await kind.open(recorder, in: directory)
@@ -33,6 +34,7 @@ import Testing
     expectSilence(about: [value, key.string, Data(value.utf8).base64EncodedString()])
   }
 
+  // Requirement 5.7
   @Test(arguments: [EventStore.sqlite, .file])
   func aDamagedValueIsToldOnceAndWithoutItsBytes(_ kind: EventStore) async throws {
     let engine = try await kind.open(recorder, in: directory)

@@ -34,6 +34,7 @@ enum EventStore: String, CaseIterable {
 
   init() throws { directory = try TemporaryDirectory() }
 
+  // Requirement 5.7
   @Test(arguments: EventStore.allCases)
   func aCommitIsToldOnceWithItsSize(_ kind: EventStore) async throws {
     let engine = try await kind.open(recorder, in: directory)
@@ -54,6 +55,7 @@ enum EventStore: String, CaseIterable {
     #expect(recorder.all.allSatisfy { $0.location == engine.description }, "\(recorder.all)")
   }
 
+  // Requirement 5.7
   @Test(arguments: EventStore.allCases)
   func aFailureIsToldWithItsCode(_ kind: EventStore) async throws {
     let engine = try await kind.open(recorder, in: directory)
@@ -109,6 +111,7 @@ enum EventStore: String, CaseIterable {
     #expect(recorder.failures.allSatisfy { $0.operation == .open })
   }
 
+  // Requirement 5.7
   @Test(arguments: [StoreDurability.relaxed, .full])
   func commitsThatShareASyncTellTheirGroup(_ durability: StoreDurability) async throws {
     let engine = try await EventStore.sqlite.open(recorder, in: directory)
@@ -129,6 +132,7 @@ enum EventStore: String, CaseIterable {
     try await engine.close()
   }
 
+  // Requirement 5.7
   @Test(arguments: [EventStore.sqlite, .file])
   func commitsOfOtherProcessesAreNotTold(_ kind: EventStore) async throws {
     let location = try kind.location(in: directory)

@@ -9,6 +9,7 @@ import Testing
 @Suite(.serialized) struct ExpiryTests {
   private let clock = SettableClock()
 
+  // Requirement 5.1
   @Test func anExpiredValueIsAbsentFromEveryRead() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
     let key = StoreKey("token")
@@ -76,6 +77,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 5.1
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiryOfAValueThatIsCachedAsItIsRead() async throws {
     let engine = EngineWithHook(MemoryEngine(clock: clock.storeClock))
     let key = StoreKey("token")
@@ -124,6 +126,7 @@ import Testing
     await #expect(throws: CancellationError.self) { try await wait.value }
   }
 
+  // Requirement 5.1
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiry() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
     let key = StoreKey("token")

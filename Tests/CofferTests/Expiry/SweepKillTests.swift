@@ -15,6 +15,7 @@ import Testing
   private var expired: [StoreKey] { get throws { try (0..<Self.number).map { try StoreKey("expired/\($0)") } } }
   private var kept: [StoreKey] { get throws { try (0..<Self.number).map { try StoreKey("kept/\($0)") } } }
 
+  // Requirement 5.1
   @Test func aKillAtEveryStepOfASweepOfFilesLosesNothing() async throws {
     var kills = 0
     for step in 1...100 {
@@ -34,6 +35,7 @@ import Testing
     #expect(kills >= Self.number, "the record, the commit and each removal: \(kills)")
   }
 
+  // Requirement 5.1
   @Test(
     .enabled(if: FaultLibrary.path != nil, "no C compiler to build the fault library with"),
     arguments: ["pwrite", "sync"])

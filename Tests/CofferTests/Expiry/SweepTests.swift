@@ -12,6 +12,7 @@ import Testing
   private let clock = SettableClock()
   private let origin = StoreOrigin()
 
+  // Requirement 5.1
   @Test(.timeLimit(.minutes(2)), arguments: Kind.allCases)
   func expiredValuesAreSweptByALaterCommit(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()
@@ -54,6 +55,7 @@ import Testing
     try await engine.close()
   }
 
+  // Requirement 5.1
   @Test(.timeLimit(.minutes(2)), arguments: [Kind.memory, .database, .files])
   func aSweepRemovesNoNewerValue(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()

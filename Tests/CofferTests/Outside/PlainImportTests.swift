@@ -33,6 +33,7 @@ private actor DictionaryPersistence: PersistenceCapability {
 }
 
 @Suite struct PlainImportTests {
+  // Requirement 5.5
   @Test func aClassOfFiveLinesIsACallbackStorage() async throws {
     let storage = DictionaryStorage()
     var stored: Bytes?
@@ -43,6 +44,7 @@ private actor DictionaryPersistence: PersistenceCapability {
     storage.retrieve(for: "bytes") { _, error in #expect(error != nil) }
   }
 
+  // Requirement 5.5
   @Test func fourMethodsAreAPersistenceCapability() async throws {
     let persistence: any PersistenceCapability = DictionaryPersistence()
     #expect(await persistence.isAvailable)
@@ -56,6 +58,7 @@ private actor DictionaryPersistence: PersistenceCapability {
     try await persistence.deactivate()
   }
 
+  // Requirement 5.5
   @Test func variablesBecomeAnyCodable() throws {
     let (age, price, name, isOpen, tags) = (31, 0.5, "Ann", true, ["a", "b"])
     let (boss, huge, small): (String?, UInt64, Float) = (nil, .max, 0.1)

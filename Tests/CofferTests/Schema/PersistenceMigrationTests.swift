@@ -22,6 +22,7 @@ import Testing
     try await old.saveBatch((0..<250).map { ("styles/\($0)", Style1(name: "n\($0)")) })
   }
 
+  // Requirement 1.30
   @Test func everyValueIsMigrated() async throws {
     try await saveVersion1()
     try await version3().migrate(from: "1.9", to: "1.10")
@@ -34,6 +35,7 @@ import Testing
     #expect(engine.latestRevision == revision)
   }
 
+  // Requirement 1.30
   @Test func readsMigrate() async throws {
     try await saveVersion1()
     let persistence = try version3()
@@ -48,6 +50,7 @@ import Testing
     #expect(try await persistence.load(Style3.self, for: "styles/new")?.title == "new")
   }
 
+  // Requirement 1.30
   @Test func stepsBackBringNewerValuesBack() async throws {
     let keys = ["styles/0", "styles/1", "styles/none"]
     try await version3().saveBatch(keys.dropLast().map { ($0, Style3(title: "n", sizes: [1])) })
@@ -61,6 +64,7 @@ import Testing
     #expect(try await previous.loadBatch(Style2.self, keys: keys) == [value, value, nil])
   }
 
+  // Requirements 1.30, 1.58
   @Test func refusals() async throws {
     try await saveVersion1()
     let failing = MigrationStep(from: 2, to: 3) { (_: Style2) -> Style3 in throw StepError() }

@@ -29,11 +29,13 @@ import Testing
     #expect(try await engine.entry("style") == before)
   }
 
+  // Requirement 1.58
   @Test func aStepThatThrowsChangesNothing() async throws {
     let failing = MigrationStep(from: 2, to: 3) { (_: Style2) -> Style3 in throw StepError() }
     try await expectUnchanged([Styles.first, failing], text: "the step from 2 to 3 failed")
   }
 
+  // Requirement 1.29
   @Test func aValueThatIsNotValidIsNotStored() async throws {
     try await expectUnchanged(
       [Styles.first, Styles.second], validate: { _ in throw StepError() }, text: "the new value is not valid")
@@ -93,6 +95,7 @@ import Testing
     }
   }
 
+  // Requirement 1.71
   @Test(arguments: ["sqlite", "file"])
   func aKilledMigrationIsResumed(kind: String) async throws {
     var random = SeededGenerator(seed: 19)

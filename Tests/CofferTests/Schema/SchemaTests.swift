@@ -36,6 +36,7 @@ import Testing
     }
   }
 
+  // Requirements 1.27, 1.68
   @Test(arguments: kinds)
   func anOlderValueIsMigratedWhenItIsRead(kind: String) async throws {
     try await withEngine(kind) { engine in
@@ -49,6 +50,7 @@ import Testing
     }
   }
 
+  // Requirements 1.28, 1.29
   @Test(arguments: kinds)
   func aStepBackReadsANewerValueAndStoresIt(kind: String) async throws {
     try await withEngine(kind) { engine in
@@ -67,6 +69,7 @@ import Testing
     }
   }
 
+  // Requirement 1.28
   @Test(arguments: kinds)
   func thePreviousVersionReadsAndOverwritesNothingNewer(kind: String) async throws {
     try await withEngine(kind) { engine in
@@ -86,6 +89,7 @@ import Testing
     }
   }
 
+  // Requirement 1.27
   @Test func everyWayOfReadingMigrates() async throws {
     let engine = MemoryEngine()
     let keys = try (0..<6).map { try StoreKey("styles/\($0)") }
@@ -109,6 +113,7 @@ import Testing
     for key in keys { #expect(try SchemaMark(in: await engine.entry(key)?.attributes ?? .none)?.version == 3) }
   }
 
+  // Requirement 1.28
   @Test func noWayOfReadingOrWritingTouchesANewerValue() async throws {
     let engine = MemoryEngine()
     let (new, value) = (try Styles.version3(engine), Style2(name: "n", size: 1))
@@ -184,6 +189,7 @@ import Testing
     #expect(try await old.load(Style1.self, for: "styles/17") == Style1(name: "17"))
   }
 
+  // Requirement 1.26
   @Test func everyWayOfWritingMarks() async throws {
     let engine = MemoryEngine()
     let store = try Styles.version3(engine)
@@ -200,6 +206,7 @@ import Testing
     #expect(await codeThrown { _ = try await store.load(Int.self, for: "style/none") } == nil)
   }
 
+  // Requirements 1.27, 1.68
   @Test func aHundredReadersMigrateOnce() async throws {
     let engine = MemoryEngine()
     try await TypedStore(engine: engine).save(Style1(name: "a"), for: "style")
@@ -214,6 +221,7 @@ import Testing
     #expect(engine.latestRevision.rawValue - before.rawValue == 1)
   }
 
+  // Requirement 1.29
   @Test(arguments: kinds)
   func aPrefixIsMigratedAndBroughtBack(kind: String) async throws {
     try await withEngine(kind) { engine in

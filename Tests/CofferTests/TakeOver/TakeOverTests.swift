@@ -61,6 +61,7 @@ import Testing
     #expect(try await store.load(URL.self, for: "url")?.path == "/a b")
   }
 
+  // Requirement 1.67
   @Test(arguments: ["sqlite", "file"]) func adaptersOfDocument1(scheme: String) async throws {
     try write("various-files")
     let engine = try await StoreLocation("\(scheme):\(directory.path("new"))").open()
@@ -80,6 +81,7 @@ import Testing
     #expect(try names() == ["note", "raw"])
   }
 
+  // Requirement 1.67
   @Test func propertyLists() async throws {
     try write("various-entries")
     let engine = MemoryEngine()
@@ -94,6 +96,7 @@ import Testing
     }
   }
 
+  // Requirement 1.67
   @Test func tablesWithHostileNames() async throws {
     let path = directory.path("old.db")
     var database: OpaquePointer?
@@ -280,6 +283,7 @@ import Testing
     #expect(try names().contains("value"))
   }
 
+  // Requirement 1.71
   @Test func aKilledRunIsContinued() async throws {
     var random = SeededGenerator(seed: 19)
     let runs = isProving ? 200 : 20

@@ -65,25 +65,23 @@ func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
   }
 }
 
-/// Finds suites without a link and tests that do not exist in the last column of a table that names them:
-/// "[CacheTests] `first`, `second`".
-func missingTests(_ file: SourceFile, files: [SourceFile]) -> [Finding] {
-  var suites: [Substring: SourceFile] = [:]
-  for link in file.lines.compactMap({ $0.firstMatch(of: /^\[(\w+)\]:\s*(\S+)/) }) {
-    let path = resolved(String(link.output.2), from: file)
-    suites[link.output.1] = files.first { $0.path == path }
-  }
-  return file.lines.indices.filter { file.lines[$0].hasPrefix("|") }.flatMap { index in
-    var suite: SourceFile?
-    let cell = file.lines[index].split(separator: "|", omittingEmptySubsequences: false).dropLast().last ?? ""
-    return cell.matches(of: /\[(\w+)\](?!\()|`(\w+)`/).compactMap { match -> Finding? in
-      if let name = match.output.1 {
-        suite = suites[name]
-        return suite == nil ? file.finding(index, "no link leads to the suite [\(name)]") : nil
+/// Finds requirements that no test names in a comment, although the table does not say so, and numbers of tests that are
+/// no requirement's: "| 1.2 | what is required | works | ... |" and "// Requirements 1.2, 1.3".
+func unshownRequirements(_ file: SourceFile, files: [SourceFile]) -> [Finding] {
+  var shown: [Substring: [Finding]] = [:]
+  for file in files where file.path.contains("Tests/") {
+    for index in file.lines.indices where file.lines[index].hasAny(of: ["// Requirement"]) {
+      guard let list = file.lines[index].firstMatch(of: /^\s*\/\/ Requirements? ([0-9., ]+)$/) else { continue }
+      for number in list.output.1.split(separator: ", ") {
+        shown[number, default: []].append(file.finding(index, "there is no requirement \(number)"))
       }
-      guard let suite, let name = match.output.2 else { return nil }
-      let isThere = suite.lines.contains { $0.contains("func \(name)(") || $0.contains("func \(name)<") }
-      return isThere ? nil : file.finding(index, "\(suite.path) has no test '\(name)'")
     }
   }
+  let missing = file.lines.indices.compactMap { index -> Finding? in
+    guard let row = file.lines[index].firstMatch(of: /^\| (\d\.\d+) \|/) else { return nil }
+    let isShown = shown.removeValue(forKey: row.output.1) != nil
+    let isExempt = file.lines[index].hasAny(of: ["*No test", "*Measured"])
+    return isShown || isExempt ? nil : file.finding(index, "no test has the comment 'Requirement \(row.output.1)'")
+  }
+  return missing + shown.values.joined()
 }

@@ -43,6 +43,7 @@ func product(
     #expect(changes(products, touched) == ChangeSet(), "only the image's query changed")
   }
 
+  // Requirement 2.23
   @Test("The first read reports no news, and every variant gets its first snapshot")
   func first() {
     let set = ChangeDetection.changes(
@@ -52,6 +53,7 @@ func product(
     #expect(set.products[0].isNew && set.products[0].snapshots == [100, 101])
   }
 
+  // Requirements 2.24, 2.40
   @Test(
     "A price's magnitude is exact at its limits",
     arguments: [
@@ -88,6 +90,7 @@ func product(
     #expect(changes([whole], [other], unreadable: [unreadable]) == ChangeSet(), "one of the first is undecodable")
   }
 
+  // Requirement 2.24
   @Test("Stock and price of one variant can change together, and variants are named")
   func together() {
     let old = product(1, prices: ["10", "10"])
@@ -100,6 +103,7 @@ func product(
     #expect(set.products[0].product.variants.map(\.id) == [101], "only what changed is written")
   }
 
+  // Requirement 2.24
   @Test("A compare-at price, a new variant and a missing one")
   func variants() {
     let old = product(1, prices: ["10", "12"])
@@ -122,6 +126,7 @@ func product(
     #expect(changes([old], [new]).news.map(\.oldPrice) == [nil])
   }
 
+  // Requirement 2.24
   @Test("Pictures are compared in their order and without their queries")
   func images() {
     let old = product(1, images: ["a?v=1", "b?v=1"])
@@ -135,6 +140,7 @@ func product(
     }
   }
 
+  // Requirement 2.25
   @Test("A product is removed at the second complete read without it, and never by an incomplete one")
   func removal() {
     let (one, two) = (product(1), product(2))

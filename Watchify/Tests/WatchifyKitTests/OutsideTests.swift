@@ -16,6 +16,7 @@ import WatchifyKit
     }
   }
 
+  // Requirement 2.28
   @Test("A switch over the six specified cases is exhaustive, and every failure is one of them")
   func exhaustive() {
     let plain: [SyncError] = [
@@ -45,6 +46,7 @@ import WatchifyKit
     }
   }
 
+  // Requirements 2.10, 2.28
   @Test("The specified calls, as they are printed, throw the specified errors")
   @MainActor func printedCalls() async throws {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent("watchify-\(UUID().uuidString)")
@@ -111,6 +113,7 @@ import WatchifyKit
     #expect(event.magnitude == .small && !event.isRead)
   }
 
+  // Requirement 2.35
   @Test("A notification service without a database throws, whatever it is given")
   @MainActor func noDatabase() async {
     let event = ChangeEventDTO(id: UUID(), changeType: .backInStock, productTitle: "Mug", occurredAt: .now)

@@ -8,6 +8,7 @@ import Testing
 #endif
 
 @Suite struct SyncErrorTests {
+  // Requirement 2.33
   @Test("The table of conversions")
   func table() {
     struct Odd: Error {}
@@ -26,6 +27,7 @@ import Testing
     for (error, expected) in cases { #expect(SyncError.from(error) == expected, "\(error)") }
   }
 
+  // Requirements 2.28, 2.32, 2.55
   @Test("The specified texts, and texts for every case")
   func words() {
     let documented: [(SyncError, String, String, String, String)] = [

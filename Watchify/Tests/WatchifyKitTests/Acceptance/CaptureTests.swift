@@ -89,6 +89,7 @@ struct CaptureTests {
     }
   }
 
+  // Requirement 2.24
   @Test("2: exactly the changes are reported", arguments: pairs.filter { $0.kind == "time" })
   func exact(pair: Pair) async throws {
     try await ReplayFixture.use { fixture in

@@ -13,6 +13,7 @@ import Testing
   /// Whether the long form runs, as with `./run prove`.
   private static let isProving = ProcessInfo.processInfo.environment["COFFER_PROVE"] != nil
 
+  // Requirements 2.22, 2.26
   @Test("6: a process killed repeatedly during a sync")
   func kills() async throws {
     let directory = try TemporaryDirectory()

@@ -9,6 +9,7 @@ import Testing
 
 /// Acceptance points 4, 5 and 7, over HTTP against replayed shops.
 @Suite(.timeLimit(.minutes(15))) struct ReplayAcceptanceTests {
+  // Requirement 2.25
   @Test("4: an incomplete read never removes anything; the next complete one clears the error")
   func noFalseRemoval() async throws {
     try await ReplayFixture.use { fixture in

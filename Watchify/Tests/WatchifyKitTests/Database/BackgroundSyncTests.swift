@@ -43,6 +43,7 @@ import Testing
     try await finish(Task { await loop.run() }, within: .seconds(30))
   }
 
+  // Requirement 2.16
   @Test("The interval is read again each round, and is at least five minutes")
   func interval() async throws {
     try await Workshop.use { workshop in
@@ -59,6 +60,7 @@ import Testing
     }
   }
 
+  // Requirement 2.16
   @Test("News of a round is delivered in that round")
   func news() async throws {
     try await Workshop.use { workshop in
@@ -89,6 +91,7 @@ import Testing
     }
   }
 
+  // Requirements 2.53, 2.54
   @Test("During a pause the loop waits for its end and makes no request")
   func resting() async throws {
     try await Workshop.use { workshop in
@@ -105,6 +108,7 @@ import Testing
     }
   }
 
+  // Requirement 2.53
   @Test("A failure is recorded for its store until it is read again")
   func recorded() async throws {
     try await Workshop.use { workshop in
@@ -145,6 +149,7 @@ import Testing
     }
   }
 
+  // Requirements 2.29, 2.53
   @Test("While offline nothing is read and no error is recorded; soon after reconnecting everything is read")
   @MainActor func offline() async throws {
     let system = try FakeSystem()
@@ -164,6 +169,7 @@ import Testing
     }
   }
 
+  // Requirement 2.29
   @Test("While offline stores on this device are still read, and the others after reconnecting")
   @MainActor func offlineAndLocal() async throws {
     let system = try FakeSystem()

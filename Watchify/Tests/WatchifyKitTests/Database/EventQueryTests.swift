@@ -55,6 +55,7 @@ import Testing
     }
   }
 
+  // Requirements 2.9, 2.11
   @Test("Every combination of types, store, date and unread, compared with a full scan")
   func filters() async throws {
     try await Workshop.use { workshop in
@@ -92,6 +93,7 @@ import Testing
     }
   }
 
+  // Requirements 2.10, 2.13
   @Test("The specified queries return nothing when the database fails, and say so")
   func failing() async throws {
     try await Workshop.use { workshop in
@@ -110,6 +112,7 @@ import Testing
     }
   }
 
+  // Requirement 2.15
   @Test("Marking the events of a filter as read changes no others")
   func markRead() async throws {
     try await Workshop.use { workshop in

@@ -16,6 +16,7 @@ import Testing
       storeId: nil, storeName: "Allbirds")
   }
 
+  // Requirements 2.45, 2.46
   @Test("The specified wording, in order")
   func wording() throws {
     let drops = (0..<3).map { _ in event(.priceDropped) }
@@ -38,6 +39,7 @@ import Testing
     #expect(NotificationContent(of: drops)?.title == "Allbirds")
   }
 
+  // Requirements 2.40, 2.41, 2.42
   @Test("The most urgent change decides")
   func priorities() {
     for (type, magnitude, priority) in [
@@ -50,6 +52,7 @@ import Testing
     #expect(NotificationContent(of: [event(.newProduct), event(.backInStock)])?.priority == .timeSensitive)
   }
 
+  // Requirement 2.39
   @Test(
     "Thresholds are exact amounts and exact percentages",
     arguments: [
@@ -67,6 +70,7 @@ import Testing
     #expect(threshold.isSatisfied(by: event(.newProduct)))
   }
 
+  // Requirements 2.34, 2.44
   @Test("One notification per store, delivered once, however often and concurrently it is sent")
   func once() async throws {
     try await Workshop.use { workshop in
@@ -141,6 +145,7 @@ import Testing
     }
   }
 
+  // Requirements 2.37, 2.38, 2.39
   @Test("Settings apply: the master switch, a type, a threshold, quiet hours, the channels")
   func settings() async throws {
     try await Workshop.use { workshop in
@@ -177,6 +182,7 @@ import Testing
     }
   }
 
+  // Requirement 2.38
   @Test("A kind that was switched off after it was enqueued is not delivered")
   func switchedOff() async throws {
     try await Workshop.use { workshop in
@@ -203,6 +209,7 @@ import Testing
     }
   }
 
+  // Requirement 2.36
   @Test("Permission is requested at the first news, and only then; a denial is final")
   func permission() async throws {
     try await Workshop.use { workshop in
@@ -251,6 +258,7 @@ import Testing
 }
 
 @Suite @MainActor struct BackgroundSyncStateTests {
+  // Requirements 2.52, 2.54
   @Test("Errors by store and as a summary; rate limits are not recorded")
   func state() {
     let (state, one, two) = (BackgroundSyncState(), UUID(), UUID())

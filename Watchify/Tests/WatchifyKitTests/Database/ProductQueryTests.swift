@@ -15,6 +15,7 @@ import Testing
     }
   }
 
+  // Requirements 2.7, 2.8
   @Test("Every word is found at any position, whatever its case, accents and width; there are no patterns")
   func search() async throws {
     try await Workshop.use { workshop in
@@ -34,6 +35,7 @@ import Testing
     }
   }
 
+  // Requirements 2.7, 2.9
   @Test("Orders, stock and pages together")
   func lists() async throws {
     try await Workshop.use { workshop in
@@ -63,6 +65,7 @@ import Testing
     }
   }
 
+  // Requirement 2.7
   @Test("A renamed product is found by its new name only; a removed one not at all")
   func renamed() async throws {
     try await Workshop.use { workshop in

@@ -19,6 +19,7 @@ import Testing
     return (servers, ids)
   }
 
+  // Requirement 2.6
   @Test("One shop's excessive pause applies to that shop only, for an hour, also after a restart")
   func oneShop() async throws {
     try await ReplayFixture.use { fixture in
@@ -59,6 +60,7 @@ import Testing
     func describe(_ request: ShopRequest) async throws -> ShopDescription { try await base.describe(request) }
   }
 
+  // Requirement 2.21
   @Test(
     "Refusals are counted with a wrapped client; the pause doubles if its gate is forwarded",
     arguments: [true, false])
@@ -86,6 +88,7 @@ import Testing
     }
   }
 
+  // Requirement 2.6
   @Test("resume ends the pause of one store, or all pauses, in running processes as well")
   func resume() async throws {
     try await ReplayFixture.use { fixture in

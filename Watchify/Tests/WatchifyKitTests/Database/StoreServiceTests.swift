@@ -7,6 +7,7 @@ import Testing
 @testable import WatchifyKit
 
 @Suite(.timeLimit(.minutes(15))) struct StoreServiceTests {
+  // Requirement 2.1
   @Test("A database of a version before page validators is opened and migrated")
   func olderSchema() async throws {
     let directory = try TemporaryDirectory()
@@ -22,6 +23,7 @@ import Testing
     try await container.close()
   }
 
+  // Requirements 2.1, 2.4, 2.23
   @Test("A store is followed with all listed products, and none of them is news")
   func adding() async throws {
     try await Workshop.use { workshop in
@@ -39,6 +41,7 @@ import Testing
     }
   }
 
+  // Requirement 2.4
   @Test("A store that cannot be read leaves no data, and one shop is followed once")
   func refusedAdding() async throws {
     try await Workshop.use { workshop in
@@ -76,6 +79,7 @@ import Testing
     }
   }
 
+  // Requirements 2.5, 2.11, 2.12
   @Test("News is returned, kept and unread, with prices in the store's currency")
   func news() async throws {
     try await Workshop.use { workshop in
@@ -98,6 +102,7 @@ import Testing
     }
   }
 
+  // Requirements 2.3, 2.19
   @Test("Two attempts are at least a minute apart, whether or not the first succeeded, also after a restart")
   func floor() async throws {
     try await Workshop.use { workshop in
@@ -120,6 +125,7 @@ import Testing
     }
   }
 
+  // Requirement 2.52
   @Test("A failure keeps all data and is recorded with its store until a sync succeeds")
   func failure() async throws {
     try await Workshop.use { workshop in
@@ -210,6 +216,7 @@ import Testing
     }
   }
 
+  // Requirement 2.17
   @Test("A read that was overtaken by a later one is dropped")
   func overtaken() async throws {
     try await Workshop.use { workshop in
@@ -292,6 +299,7 @@ import Testing
     }
   }
 
+  // Requirements 2.3, 2.17
   @Test("Of two concurrent syncs of one store, one runs and the other is rate-limited")
   func twoAtOnce() async throws {
     try await Workshop.use { workshop in

@@ -42,6 +42,7 @@ struct DesktopChannelTests {
     }
   }
 
+  // Requirement 2.43
   @Test func whatTheServerIsAskedToShow() async throws {
     let bus = try await PrivateBus.start()
     let stub = try await StubServer.start(on: bus)
@@ -66,6 +67,7 @@ struct DesktopChannelTests {
     try await stub.stop()
   }
 
+  // Requirement 2.43
   @Test func criticalOnlyWhenAsked() async throws {
     let bus = try await PrivateBus.start()
     let stub = try await StubServer.start(on: bus)
@@ -77,6 +79,7 @@ struct DesktopChannelTests {
     try await stub.stop()
   }
 
+  // Requirement 2.47
   @Test func aStoreHasOneBubble() async throws {
     let bus = try await PrivateBus.start()
     let stub = try await StubServer.start(on: bus, firstId: 41)

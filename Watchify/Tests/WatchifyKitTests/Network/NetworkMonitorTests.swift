@@ -24,6 +24,7 @@ struct NetworkMonitorTests {
     return try await finish(task, within: .seconds(20))
   }
 
+  // Requirement 2.48
   @Test func beforeItStarts() throws {
     let system = try FakeSystem()
     let monitor = monitor(of: system)
@@ -37,6 +38,7 @@ struct NetworkMonitorTests {
     #expect(NetworkMonitor.ConnectionType.allCases.map(\.rawValue) == ["wifi", "cellular", "wired", "unknown"])
   }
 
+  // Requirement 2.48
   @Test func changesBeginWithThePresentState() async throws {
     let system = try FakeSystem()
     try system.connect("wlan0", type: "wlan")
@@ -62,6 +64,7 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: monitor.changes()) == [true])
   }
 
+  // Requirement 2.51
   @Test func aNewTypeIsNoChangeOfConnectivity() async throws {
     let system = try FakeSystem()
     try system.connect("eth0")
@@ -98,6 +101,7 @@ struct NetworkMonitorTests {
     #expect(try await next(1, of: changes) == [true])
   }
 
+  // Requirement 2.50
   @Test func stoppedAndStartedAgain() async throws {
     let system = try FakeSystem()
     try system.connect("eth0")

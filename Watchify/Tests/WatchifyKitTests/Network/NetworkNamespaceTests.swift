@@ -6,6 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(15)), .disabled(if: NetworkNamespace.isInside, "the process inside the namespace"))
 struct NetworkNamespaceTests {
+  // Requirement 2.49
   @Test(.enabled(if: NetworkNamespace.unavailabilityReason == nil, "\(NetworkNamespace.unavailabilityReason ?? "")"))
   func theKernelsOwnNetwork() async throws {
     let (status, text) = try await onThread { try NetworkNamespace.test("InsideNetworkNamespace") }

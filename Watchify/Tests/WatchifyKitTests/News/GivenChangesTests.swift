@@ -6,6 +6,7 @@ import Testing
 
 /// `NotificationService.deliver(_:)` delivers the changes that it is given.
 @Suite(.serialized) struct GivenChangesTests {
+  // Requirement 2.35
   @Test("Only the given changes are delivered, each once; the others stay in the outbox")
   func onlyThese() async throws {
     try await Workshop.use { workshop in
@@ -23,6 +24,7 @@ import Testing
     }
   }
 
+  // Requirement 2.35
   @Test("Changes that are not in the database are delivered, one notification per store, as the settings allow")
   func unknown() async throws {
     try await Workshop.use { workshop in
@@ -41,6 +43,7 @@ import Testing
     }
   }
 
+  // Requirement 2.35
   @Test("What a failing channel did not accept stays in the outbox")
   func failing() async throws {
     try await Workshop.use { workshop in

@@ -34,6 +34,7 @@ import Testing
         == "Cork Mat: $99.00, was $97.00, perhaps by the exchange rate")
   }
 
+  // Requirement 2.46
   @Test("Of several the most important one is named, and products are counted")
   func several() throws {
     let small = event(.priceDropped, product: 2, variant: 20, title: "Strap", from: 10, to: 9)
@@ -48,6 +49,7 @@ import Testing
     #expect(try #require(body([long])).count < 100)
   }
 
+  // Requirements 2.13, 2.14
   @Test("Counts and unread agree; a single event is marked, or a piece of news as a whole")
   func unread() async throws {
     try await Workshop.use { workshop in

@@ -18,6 +18,7 @@ struct ShopifyClientListingTests {
     return (reading, server.targets)
   }
 
+  // Requirement 2.20
   @Test("Pages until an empty one; short pages in the middle end nothing")
   func pages() async throws {
     let fixture = ClientFixture()
@@ -184,6 +185,7 @@ struct ShopifyClientListingTests {
     }
   }
 
+  // Requirement 2.20
   @Test("A large page, decoded on a background thread, and fetchProducts(domain:)")
   func largePage() async throws {
     let server = try ScriptedServer([.page(1...3000), .empty])

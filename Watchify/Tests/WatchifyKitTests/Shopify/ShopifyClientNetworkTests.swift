@@ -6,6 +6,7 @@ import Testing
 
 @Suite("The network below the client", .serialized, .timeLimit(.minutes(15)))
 struct ShopifyClientNetworkTests {
+  // Requirement 2.30
   @Test("Silence, a stalled body and an endless one are timeouts, or refusals after a refusal")
   func timeouts() async throws {
     let head = Array("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{\"products\":[".utf8)
@@ -25,6 +26,7 @@ struct ShopifyClientNetworkTests {
     #expect(await idle.fault(of: server) == .networkTimeout)
   }
 
+  // Requirement 2.29
   @Test("No server at the address")
   func unreachable() async throws {
     let server = try ScriptedServer([])

@@ -96,6 +96,7 @@ struct ShopifyClientRefusalTests {
     #expect(await ClientFixture().fault(of: nowhere) == .invalidResponse())
   }
 
+  // Requirement 2.31
   @Test("Server errors are retried after 3 and 10 seconds")
   func serverErrors() async throws {
     let fixture = ClientFixture()

@@ -205,14 +205,14 @@ struct DocumentRuleTests {
 
   @Test func requirementsHaveTests() {
     let suite = swift("  // Requirements 1.1, 1.2\n  @Test func a() {}\n", at: "Tests/ATests.swift")
-    func findings(_ rows: String) -> [String] {
-      unshownRequirements(markdown(rows, at: "docs/r.md"), files: [suite]).map(\.message)
+    func findings(_ list: String) -> [String] {
+      unshownRequirements(markdown(list, at: "docs/r.md"), files: [suite]).map(\.message)
     }
-    let table = "| no. | requirement | state | what there is |\n| 1.1 | x | works | |\n| 1.2 | y | works | |"
-    #expect(findings(table) == [])
-    #expect(findings(table + "\n| 1.3 | z | works | |") == ["no test has the comment 'Requirement 1.3'"])
-    #expect(findings(table + "\n| 1.3 | z | works | *No test.* |\n| 1.4 | z | works | *Measured: x.* |") == [])
-    #expect(findings("| 1.1 | x | works | |") == ["there is no requirement 1.2"])
+    let list = "- **1.1** x\n- **1.2** *(differs)* y"
+    #expect(findings(list) == [])
+    #expect(findings(list + "\n- **1.3** z") == ["no test has the comment 'Requirement 1.3'"])
+    #expect(findings(list + "\n- **1.3** *(no test)* z\n- **1.4** *(differs, measured)* z") == [])
+    #expect(findings("- **1.1** x") == ["there is no requirement 1.2"])
   }
 
   @Test func namedTasksExist() {

@@ -65,8 +65,8 @@ func unknownTasks(_ file: SourceFile, tasks: Set<String>) -> [Finding] {
   }
 }
 
-/// Finds requirements that no test names in a comment, although the table does not say so, and numbers of tests that are
-/// no requirement's: "| 1.2 | what is required | works | ... |" and "// Requirements 1.2, 1.3".
+/// Finds requirements that no test names in a comment, although the list does not say so, and numbers of tests that are
+/// no requirement's: "- **1.2** *(no test)* what is required" and "// Requirements 1.2, 1.3".
 func unshownRequirements(_ file: SourceFile, files: [SourceFile]) -> [Finding] {
   var shown: [Substring: [Finding]] = [:]
   for file in files where file.path.contains("Tests/") {
@@ -78,10 +78,10 @@ func unshownRequirements(_ file: SourceFile, files: [SourceFile]) -> [Finding] {
     }
   }
   let missing = file.lines.indices.compactMap { index -> Finding? in
-    guard let row = file.lines[index].firstMatch(of: /^\| (\d\.\d+) \|/) else { return nil }
-    let isShown = shown.removeValue(forKey: row.output.1) != nil
-    let isExempt = file.lines[index].hasAny(of: ["*No test", "*Measured"])
-    return isShown || isExempt ? nil : file.finding(index, "no test has the comment 'Requirement \(row.output.1)'")
+    guard let item = file.lines[index].firstMatch(of: /^- \*\*(\d\.\d+)\*\* (?:\*\((.*?)\)\*)?/) else { return nil }
+    let isShown = shown.removeValue(forKey: item.output.1) != nil
+    let isExempt = item.output.2.map { String($0).hasAny(of: ["missing", "no test", "measured"]) } ?? false
+    return isShown || isExempt ? nil : file.finding(index, "no test has the comment 'Requirement \(item.output.1)'")
   }
   return missing + shown.values.joined()
 }

@@ -16,13 +16,13 @@ func openStore(_ kind: String, _ path: String) async throws -> any StorageEngine
   }
   return try await SystemDirectories.$current.withValue(system) {
     switch kind {
-    case "sqlite": return try await SQLiteEngine.open(at: path + "/store.db")
-    case "file": return try await SlotEngine.files(in: URL(fileURLWithPath: path + "/files"))
-    case "prefs": return try await SlotEngine.preferences(suite: "com.example.chorus")
+    case "sqlite": return try await SQLiteEngine.open(at: path + "/store.db", configuration: .patient)
+    case "file": return try await SlotEngine.files(in: URL(fileURLWithPath: path + "/files"), configuration: .patient)
+    case "prefs": return try await SlotEngine.preferences(suite: "com.example.chorus", configuration: .patient)
     case "sealed":
       return try await SlotEngine.sealed(
         at: URL(fileURLWithPath: path + "/chorus.sealed"), passphrase: .provided { Data("chorus".utf8) },
-        cost: .init(logN: 10, r: 1, p: 1))
+        configuration: .patient, cost: .init(logN: 10, r: 1, p: 1))
     case "keychain":
       var configuration = KeychainConfiguration()
       configuration.address = ProcessInfo.processInfo.environment["COFFER_TEST_BUS"]

@@ -29,14 +29,14 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   return true
 }
 
-private func open(_ path: String, _ configuration: SlotConfiguration = SlotConfiguration()) async throws -> SlotEngine {
+private func open(_ path: String, _ configuration: SlotConfiguration = .patient) async throws -> SlotEngine {
   try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
 }
 
 /// Returns a configuration that prints each step once armed, and kills the process at step number `wanted`.
 func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
   let count = Locked(0)
-  var configuration = SlotConfiguration()
+  var configuration = SlotConfiguration.patient
   configuration.atStep = { step in
     guard armed.withLock({ $0 }) else { return }
     say("step \(step.rawValue)")

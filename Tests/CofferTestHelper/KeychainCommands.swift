@@ -48,7 +48,7 @@ private func openKeychain(_ service: String, _ store: SlotConfiguration) async t
 }
 
 private func openSealed(
-  _ path: String, _ configuration: SlotConfiguration = SlotConfiguration(), _ passphrase: String = "correct horse"
+  _ path: String, _ configuration: SlotConfiguration = .patient, _ passphrase: String = "correct horse"
 ) async throws -> SlotEngine {
   try await SlotEngine.sealed(
     at: URL(fileURLWithPath: path), passphrase: .provided { Data(passphrase.utf8) }, configuration: configuration,
@@ -111,7 +111,7 @@ private func dump(_ path: String, passphraseFile: String, into folder: String) a
 private func createSealed(_ path: String, _ passphrase: String) async throws {
   say("ready")
   _ = readLine()
-  let engine = try await openSealed(path, SlotConfiguration(), passphrase)
+  let engine = try await openSealed(path, .patient, passphrase)
   try await engine.commit(WriteBatch([.put(StoreKey("by \(getpid())"), Data(passphrase.utf8))]), from: StoreOrigin())
   say("ack")
   try await engine.close()

@@ -30,8 +30,7 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   return true
 }
 
-private func open(_ suite: String, _ configuration: SlotConfiguration = SlotConfiguration()) async throws -> SlotEngine
-{
+private func open(_ suite: String, _ configuration: SlotConfiguration = .patient) async throws -> SlotEngine {
   try await SlotEngine.preferences(suite: suite, configuration: configuration)
 }
 

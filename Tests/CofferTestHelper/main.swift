@@ -37,11 +37,12 @@ func say(_ line: String) {
 
 func run(_ command: String, store: String, rest: [String]) async throws {
   switch command {
-  case "write": try await writePairs(to: try await SQLiteEngine.open(at: store), rest)
+  case "write": try await writePairs(to: try await SQLiteEngine.open(at: store, configuration: .patient), rest)
   case "read-pairs":
     try await readPairs(of: try await SQLiteEngine.open(at: store), rest[0], count: Int(rest[1]) ?? 0)
   case "die-before-bell": try await dieBeforeBell(store)
-  case "increment": try await increment(try await SQLiteEngine.open(at: store), count: Int(rest[0]) ?? 0)
+  case "increment":
+    try await increment(try await SQLiteEngine.open(at: store, configuration: .patient), count: Int(rest[0]) ?? 0)
   case "restore": try await restoreAndDie(store, from: rest[0], at: rest[1], takesOver: rest.count > 2)
   case "hold-open": try await holdOpen(store)
   case "hold-lock": try await holdLock(store)

@@ -6,6 +6,7 @@ import Foundation
 func runKeyMigration(_ command: String, _ root: String, _ rest: [String]) async throws -> Bool {
   guard command == "router-migrate" else { return false }
   var configuration = StorageConfiguration()
+  (configuration.stores.database, configuration.stores.slots) = (.patient, .patient)
   configuration.encryption.key = .provider(MigratedKeyMaterial(), named: "test")
   configuration.appVersion = "2.0"
   let router = StorageRouter(configuration: configuration)

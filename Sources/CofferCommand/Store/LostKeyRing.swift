@@ -22,6 +22,8 @@ extension StorageEngine {
         try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: nil, after: nil)
       }
       for case .found(let summary) in items where summary.attributes.isSealed {
+        // Another process may have created it since the caller looked for it.
+        guard try await KeyRingStore.inspect(self) == nil else { return }
         throw StorageError.ringIsLost(location: description)
       }
     } catch let error as StorageError where error.code == .damaged {}

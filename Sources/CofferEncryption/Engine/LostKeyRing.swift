@@ -2,8 +2,14 @@ package import CofferCore
 
 extension StorageEngine {
   /// Throws `keyUnavailable` if the store holds an envelope: without a key ring, which the caller has looked for, the
-  /// ring was lost.
+  /// ring was lost, unless another process has created it since.
   package func refuseLostRing() async throws {
+    do { try await refuseEnvelopes() } catch let error as StorageError where error.code == .keyUnavailable {
+      guard try await StoredKeyRing.load(from: self) != nil else { throw error }
+    }
+  }
+
+  private func refuseEnvelopes() async throws {
     guard capabilities.contains([.snapshots, .listing]) else { return }
     try await withAllStored { snapshot in
       var last: StoreKey?

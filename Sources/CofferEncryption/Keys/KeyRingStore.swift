@@ -102,8 +102,7 @@ package struct KeyRingStore: Sendable {
     for _ in 0..<Self.attempts {
       if let stored = try await StoredKeyRing.load(from: engine) {
         if let open = try await open(stored, label, root: root) { return open }
-      } else {
-        try await checkCreation(missing)
+      } else if try await mayCreate(missing) {
         let phase: KeyRing.Phase = missing == .createForPlainValues ? .encrypting : .complete
         if let open = try await create(settings, coverage, phase, under: await root(nil)) { return open }
       }
@@ -220,6 +219,17 @@ package struct KeyRingStore: Sendable {
   }
 
   // MARK: Creating
+
+  /// Returns `false` if another process has created the ring since it was looked for.
+  private func mayCreate(_ missing: Missing) async throws -> Bool {
+    do {
+      try await checkCreation(missing)
+      return true
+    } catch {
+      guard try await StoredKeyRing.load(from: engine) != nil else { throw error }
+      return false
+    }
+  }
 
   private func checkCreation(_ missing: Missing) async throws {
     guard missing != .refuse else {

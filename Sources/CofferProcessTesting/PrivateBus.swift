@@ -71,6 +71,7 @@
             <allow own="*"/>
             \(allowsAllUsers ? "<allow user=\"*\"/>" : "")
           </policy>
+          <limit name="max_replies_per_connection">50000</limit> <!-- as in a session -->
         </busconfig>
         """
       try text.write(toFile: configuration, atomically: true, encoding: .utf8)

@@ -110,6 +110,7 @@
           <allow eavesdrop="true"/>
           <allow own="*"/>
         </policy>
+        <limit name="max_replies_per_connection">50000</limit> <!-- as in a session -->
       </busconfig>
       """
     }

@@ -36,8 +36,11 @@ struct NeedlessSync {
       change: ":.* .*\\.coffer/(names/|staged/.*\\.new$)", isCovered: false,
       reason: "The name of a long key is read only if the journal is lost."),
     NeedlessSync(
-      change: ":((create|rename) .*/(copy|seal)(\\.new)?|unlink .*/staged/[^/]*)$", isCovered: false,
+      change: ":((create|rename|exchange) .*/(copy|seal)(\\.new)?|unlink .*/(staged/[^/]*|copy\\.new))$",
+      isCovered: false,
       reason: "The copy may be an earlier one, the seal missing, and a published value still staged."),
+    NeedlessSync(
+      change: ":create .*/staged/[^/]*$", reason: "A staged value counts once the journal names it, after a sync."),
     NeedlessSync(
       change: "/copy:(write|truncate) ", isLate: true, reason: "A copy that is not whole is not used."),
     NeedlessSync(

@@ -40,7 +40,8 @@ struct NeedlessSync {
       isCovered: false,
       reason: "The copy may be an earlier one, the seal missing, and a published value still staged."),
     NeedlessSync(
-      change: ":create .*/staged/[^/]*$", reason: "A staged value counts once the journal names it, after a sync."),
+      change: "/names/.*:create .*/staged/[^/]*$", isCovered: false,
+      reason: "A staged value counts once the journal names it, after a sync of its own."),
     NeedlessSync(
       change: "/copy:(write|truncate) ", isLate: true, reason: "A copy that is not whole is not used."),
     NeedlessSync(

@@ -32,6 +32,16 @@ func tests(
     swiftSettings: settings.dropFirst() + [.swiftLanguageMode(mode)])
 }
 
+let library: [Target.Dependency] = [
+  "CofferCore", "CofferFileSystem", "CofferEncryption", "CofferSQLite", "CofferFiles", "CofferSecrets",
+  "Coffer", "CofferRouter", "CofferPersistence", "CofferCallbacks", "CofferVault", "CofferTesting",
+]
+
+func storeTests(_ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []) -> Target {
+  let support: [Target.Dependency] = ["CofferCSQLite", "CofferTestSupport", "CofferTestHelper", "LegacyProgram"]
+  return tests(name, library + support + dependencies, exclude: exclude)
+}
+
 func fuzzer(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .executableTarget(
     name: name, dependencies: dependencies + ["CFuzzer"], path: "Fuzz/\(name)", swiftSettings: settings,
@@ -44,16 +54,16 @@ let fuzzers: [Target] =
   ? []
   : [
     .target(name: "CFuzzer", path: "Fuzz/CFuzzer"),
-    fuzzer("FuzzSelection", ["CofferCore", "CofferEncoding"]),
+    fuzzer("FuzzSelection", ["CofferCore"]),
     fuzzer("FuzzFileName", ["CofferCore", "CofferFiles"]),
-    fuzzer("FuzzRecord", ["CofferSlots"]),
-    fuzzer("FuzzPreferences", ["CofferCore", "CofferPreferences", "CofferSlots"]),
-    fuzzer("FuzzEnvelope", ["CofferCore", "CofferCrypto"]),
-    fuzzer("FuzzKeyRing", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
-    fuzzer("FuzzForeign", ["Coffer", "CofferCore", "CofferPreferences"]),
-    fuzzer("FuzzMigration", ["Coffer", "CofferCore"]),
-    fuzzer("FuzzAnchor", ["CofferCore", "CofferCrypto", "CofferEncryption"]),
-    fuzzer("FuzzSealed", ["CofferCore", "CofferCrypto", "CofferKeychain", "CofferSlots"]),
+    fuzzer("FuzzRecord", ["CofferFiles"]),
+    fuzzer("FuzzPreferences", ["CofferCore", "CofferFiles"]),
+    fuzzer("FuzzEnvelope", ["CofferCore", "CofferEncryption"]),
+    fuzzer("FuzzKeyRing", ["CofferCore", "CofferEncryption"]),
+    fuzzer("FuzzForeign", ["Coffer", "CofferRouter", "CofferCore", "CofferFiles"]),
+    fuzzer("FuzzMigration", ["Coffer", "CofferRouter", "CofferCore"]),
+    fuzzer("FuzzAnchor", ["CofferCore", "CofferEncryption"]),
+    fuzzer("FuzzSealed", ["CofferCore", "CofferEncryption", "CofferSecrets", "CofferFiles"]),
   ]
 
 // The modules of swift-syntax that the toolchain itself uses, for the trait Macros; no flag depends on them without it.
@@ -85,7 +95,7 @@ let benchmarked: [Target] =
   Context.environment["COFFER_BENCH"] == nil
   ? []
   : [
-    benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferCrypto"]),
+    benchmark("CofferCryptoBench", ["CofferCOpenSSL", "CofferCore", "CofferEncryption"]),
     benchmark("CofferPostgreSQLBench", ["CofferCPostgreSQL", "CofferTestSupport"], ["pq"]),
   ]
 
@@ -104,13 +114,18 @@ let package = Package(
   platforms: [.macOS(.v14), .iOS(.v17), .watchOS(.v10)],
   products: [
     .library(name: "Coffer", targets: ["Coffer"]),
+    .library(name: "CofferAll", targets: ["CofferAll"]),
+    .library(name: "CofferCallbacks", targets: ["CofferCallbacks"]),
+    .library(name: "CofferEncryption", targets: ["CofferEncryption"]),
+    .library(name: "CofferPersistence", targets: ["CofferPersistence"]),
+    .library(name: "CofferRouter", targets: ["CofferRouter"]),
+    .library(name: "CofferSecrets", targets: ["CofferSecrets"]),
+    .library(name: "CofferVault", targets: ["CofferVault"]),
     .library(name: "CofferCore", targets: ["CofferCore"]),
     .library(name: "CofferBus", targets: ["CofferBus"]),
-    .library(name: "CofferDatabase", targets: ["CofferDatabase"]),
     .library(name: "CofferHTTP", targets: ["CofferHTTP"]),
-    .library(name: "CofferLocks", targets: ["CofferLocks"]),
     .library(name: "CofferPostgreSQL", targets: ["CofferPostgreSQL"]),
-    .library(name: "CofferProcessTesting", targets: ["CofferProcessTesting"]),
+    .library(name: "CofferSQLite", targets: ["CofferSQLite"]),
     .library(name: "CofferTerminal", targets: ["CofferTerminal"]),
     .library(name: "CofferTesting", targets: ["CofferTesting"]),
     .executable(name: "coffer", targets: ["CofferCommand"]),
@@ -135,52 +150,32 @@ let package = Package(
     .systemLibrary(name: "CofferCPostgreSQL", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CofferCGio"),
     .systemLibrary(name: "CofferCShims"),
-    floor("CofferLocks", []),
     // A plug-in of the compiler, empty without the trait Macros.
     .macro(
       name: "CofferClientMacros", swiftSettings: settings + syntaxSettings, linkerSettings: syntaxLinking),
-    // Floor 1: contracts
-    floor("CofferCore", ["CofferLocks"]),
+    // Floor 1: contract
+    floor("CofferCore", ["CofferCZlib"]),
     // Floor 2: base
-    floor("CofferCrypto", ["CofferLocks", "CofferCore", "CofferCOpenSSL"]),
-    floor("CofferFileSystem", ["CofferLocks", "CofferCore", "CofferCShims"]),
-    floor("CofferEncoding", ["CofferCore", "CofferCZlib"]),
-    floor("CofferTerminal", ["CofferCore", "CofferLocks"]),
-    floor("CofferBus", ["CofferLocks", "CofferCGio"]),
-    floor("CofferHTTP", ["CofferLocks", .target(name: "CofferCMicrohttpd", condition: .when(platforms: [.linux]))]),
-    floor("CofferProcessTesting", ["CofferLocks"]),
-    // Floor 3: engines, and what stands on one room of the base
-    floor(
-      "CofferPresence",
-      [
-        "CofferLocks", "CofferCore",
-        .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
-      ]),
-    floor("CofferPrompt", ["CofferCore", "CofferCrypto", "CofferCShims"]),
-    floor("CofferEncryption", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferCShims", "CofferFileSystem"]),
-    floor(
-      "CofferSQLite",
-      ["CofferLocks", "CofferCore", "CofferCSQLite", "CofferCShims", "CofferEncoding", "CofferFileSystem"]),
+    floor("CofferFileSystem", ["CofferCore", "CofferCShims"]),
+    floor("CofferTerminal", ["CofferCore"]),
+    floor("CofferBus", ["CofferCore", "CofferCGio"]),
+    floor("CofferHTTP", ["CofferCore", .target(name: "CofferCMicrohttpd", condition: .when(platforms: [.linux]))]),
+    // Floor 3: encryption, and the embedded engine
+    floor("CofferEncryption", ["CofferCore", "CofferCOpenSSL", "CofferCShims", "CofferFileSystem"]),
+    floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCShims", "CofferFileSystem"]),
+    // Floor 4: stores
     floor(
       "CofferPostgreSQL",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncoding",
+        "CofferCore", "CofferEncryption",
         .target(name: "CofferCPostgreSQL", condition: .when(platforms: [.linux])),
       ]),
-    // Floor 4: on the embedded engine
+    floor("CofferFiles", ["CofferCore", "CofferEncryption", "CofferFileSystem", "CofferSQLite"]),
+    // Floor 5: stores on the engine of the floor below
     floor(
-      "CofferSlots",
-      ["CofferLocks", "CofferCore", "CofferEncoding", "CofferFileSystem", "CofferPresence", "CofferSQLite"]),
-    floor("CofferDatabase", ["CofferCore", "CofferSQLite"]),
-    // Floor 5: stores
-    floor("CofferFiles", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferFileSystem", "CofferSlots"]),
-    floor("CofferPreferences", ["CofferCore", "CofferFileSystem", "CofferSlots"]),
-    floor(
-      "CofferKeychain",
+      "CofferSecrets",
       [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferPresence",
-        "CofferSQLite",
-        "CofferSlots",
+        "CofferCore", "CofferEncryption", "CofferFileSystem", "CofferFiles", "CofferSQLite",
         .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
         .target(name: "CofferCGio", condition: .when(platforms: [.linux], traits: ["SecretService"])),
       ]),
@@ -188,136 +183,87 @@ let package = Package(
     floor(
       "Coffer",
       [
-        "CofferCSQLite", "CofferLocks", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem",
-        "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPresence", "CofferPrompt", "CofferSQLite",
-        "CofferSlots",
+        "CofferCSQLite", "CofferCore", "CofferEncryption", "CofferFileSystem", "CofferFiles",
+        "CofferSecrets", "CofferSQLite",
+      ]),
+    // Floor 7: APIs over the front
+    floor(
+      "CofferRouter",
+      [
+        "Coffer", "CofferCore", "CofferEncryption", "CofferFileSystem", "CofferFiles", "CofferSecrets",
+        "CofferSQLite",
+      ]),
+    floor(
+      "CofferPersistence",
+      [
+        "Coffer", "CofferCore", "CofferFiles", "CofferSQLite",
         .target(name: "CofferClientMacros", condition: .when(traits: ["Macros"])),
       ]),
-    // Floor 7: services
-    floor("CofferTesting", ["CofferLocks", "CofferCore", "Coffer"]),
-    // Floor 8: applications
+    floor("CofferCallbacks", ["Coffer", "CofferCore", "CofferEncryption"]),
+    // Floor 8: the API that uses the router
+    floor(
+      "CofferVault",
+      [
+        "Coffer", "CofferCore", "CofferEncryption", "CofferFileSystem", "CofferFiles", "CofferRouter", "CofferSQLite",
+        "CofferSecrets",
+      ]),
+    // Floor 9: all of them; and what tests need
+    floor("CofferAll", ["CofferCallbacks", "CofferPersistence", "CofferRouter", "CofferVault"]),
+    floor("CofferTesting", ["CofferCore", "Coffer", "CofferPersistence", "CofferRouter"]),
+    // Floor 10: applications
     tool(
       "CofferCommand",
       [
-        "CofferLocks", "Coffer", "CofferCrypto", "CofferEncryption", "CofferFileSystem", "CofferFiles",
-        "CofferKeychain", "CofferPostgreSQL", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTerminal",
+        "CofferCore", "Coffer", "CofferEncryption", "CofferFileSystem", "CofferFiles", "CofferRouter", "CofferSecrets",
+        "CofferPostgreSQL", "CofferSQLite", "CofferTerminal",
       ]),
-    tool("CofferDemo", ["CofferLocks", "Coffer"]),
+    tool(
+      "CofferDemo",
+      [
+        "Coffer", "CofferCallbacks", "CofferCore", "CofferEncryption", "CofferFiles", "CofferPersistence",
+        "CofferSecrets",
+        "CofferVault",
+      ]),
     // Tests
     .target(
       name: "CofferTestSupport",
-      dependencies: ["CofferCore", "CofferLocks", "CofferProcessTesting", "CofferSQLite", "CofferSlots"],
+      dependencies: ["CofferCore", "CofferTesting", "CofferSQLite", "CofferFiles"],
       path: "Tests/CofferTestSupport", exclude: ["fault.c", "PowerLoss/record.c"], swiftSettings: settings),
     .target(
       name: "CofferTestTraits", dependencies: ["CofferCore"], path: "Tests/CofferTestTraits", swiftSettings: settings),
     .target(name: "Neighbour", path: "Tests/Neighbour", swiftSettings: settings),
     tool("LegacyProgram", [], path: "Tests/LegacyProgram"),
     tool(
-      "CofferTestHelper",
-      [
-        "Coffer", "CofferLocks", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption",
-        "CofferFileSystem", "CofferFiles", "CofferKeychain", "CofferPreferences", "CofferPrompt", "CofferSQLite",
-        "CofferPostgreSQL", "CofferSlots", "CofferTesting", "CofferTestSupport",
-      ],
+      "CofferTestHelper", library + ["CofferCSQLite", "CofferPostgreSQL", "CofferTestSupport"],
       path: "Tests/CofferTestHelper"),
-    tests(
-      "CofferSQLiteTests",
-      [
-        "CofferLocks", "CofferCore", "CofferDatabase", "CofferEncoding", "CofferSQLite", "CofferCSQLite",
-        "CofferTesting", "CofferTestHelper", "CofferTestSupport",
-      ],
-      exclude: ["Golden"]),
-    tests(
-      "CofferPostgreSQLTests",
-      [
-        "CofferLocks", "Coffer", "CofferCommand", "CofferCore", "CofferCrypto", "CofferPostgreSQL",
-        "CofferProcessTesting", "CofferTesting", "CofferTestSupport",
-      ]),
-    tests("CofferDatabaseTests", ["CofferLocks", "Coffer", "CofferDatabase", "CofferTestSupport"]),
-    tests(
-      "CofferSlotsTests",
-      [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferSQLite", "CofferSlots", "CofferTesting",
-        "CofferTestSupport",
-      ]),
-    tests(
-      "CofferCryptoTests", ["CofferLocks", "CofferCore", "CofferCrypto", "CofferTestHelper", "CofferTestSupport"],
-      exclude: ["Golden", "Vectors"]),
-    tests(
-      "CofferPresenceTests",
-      [
-        "CofferLocks", "Coffer", "CofferBus", "CofferCore", "CofferFileSystem", "CofferKeychain", "CofferPresence",
-        "CofferSlots", "CofferTesting", "CofferTestSupport",
-      ]),
-    tests(
-      "CofferPromptTests",
-      ["CofferLocks", "CofferCore", "CofferCrypto", "CofferPrompt", "CofferTestHelper", "CofferTestSupport"]),
-    tests(
-      "CofferEncryptionTests",
-      [
-        "CofferLocks", "Coffer", "CofferCSQLite", "CofferCore", "CofferCrypto", "CofferEncryption", "CofferFileSystem",
-        "CofferFiles", "CofferPreferences", "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper",
-        "CofferTestSupport",
-      ], exclude: ["Golden"]),
-    tests(
-      "CofferFilesTests",
-      [
-        "CofferLocks", "CofferCSQLite", "CofferCore", "CofferDatabase", "CofferFileSystem", "CofferFiles",
-        "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyProgram",
-      ],
-      exclude: ["Golden"]),
-    tests(
-      "CofferPreferencesTests",
-      [
-        "CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferPreferences", "CofferSQLite", "CofferSlots",
-        "CofferTesting", "CofferTestHelper", "CofferTestSupport", "LegacyProgram",
-      ],
-      exclude: ["Golden"]),
-    tests(
-      "CofferKeychainTests",
-      [
-        "CofferLocks", "CofferCore", "CofferCrypto", "CofferDatabase", "CofferEncryption", "CofferFileSystem",
-        "CofferKeychain", "CofferSQLite", "CofferSlots", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
-        "LegacyProgram",
-        .target(name: "CofferBus", condition: .when(platforms: [.linux], traits: ["SecretService"])),
-      ],
-      exclude: ["Golden"]),
-    tests(
-      "CofferTests",
-      [
-        "CofferCSQLite", "CofferLocks", "Coffer", "CofferCommand", "CofferFileSystem", "CofferFiles", "CofferTesting",
-        "CofferTestHelper", "CofferTestSupport", "LegacyProgram", "Neighbour",
-      ],
-      exclude: ["Golden"]),
-    tests(
-      "CofferRouterTests",
-      [
-        "CofferLocks", "Coffer", "CofferFileSystem", "CofferTesting", "CofferTestHelper", "CofferTestSupport",
-      ]),
-    tests("CofferTestingTests", ["CofferLocks", "CofferCore", "CofferProcessTesting", "CofferTesting"]),
-    tests("CofferDemoTests", ["CofferDemo", "CofferProcessTesting"]),
+    storeTests("CofferSQLiteTests", exclude: ["Golden"]),
+    storeTests("CofferPostgreSQLTests", ["CofferCommand", "CofferPostgreSQL"]),
+    storeTests("CofferEncryptionTests", exclude: ["Golden", "Crypto/Golden", "Crypto/Vectors"]),
+    storeTests("CofferFilesTests", exclude: ["Golden", "Preferences/Golden"]),
+    storeTests("CofferSecretsTests", ["CofferBus"], exclude: ["Golden"]),
+    storeTests("CofferTests", ["CofferCommand", "Neighbour"], exclude: ["Golden"]),
+    storeTests("CofferRouterTests"),
+    storeTests("CofferCommandTests", ["CofferCommand", "CofferTerminal"]),
+    storeTests("ReadmeTests"),
+    tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
+    tests("CofferDemoTests", ["CofferDemo", "CofferTesting"]),
     // The examples of the vault specification, compiled as its users do: Swift 5 mode and no upcoming features.
     .testTarget(
-      name: "VaultDocumentTests", dependencies: ["Coffer", "CofferFileSystem"], swiftSettings: [.swiftLanguageMode(.v5)]
+      name: "VaultDocumentTests",
+      dependencies: ["CofferVault", "CofferPersistence", "CofferFileSystem", "CofferTesting"],
+      swiftSettings: [.swiftLanguageMode(.v5)]
     ),
     // Those of the callback specification, in the same way.
     .testTarget(
-      name: "CallbackDocumentTests", dependencies: ["Coffer", "Neighbour"],
+      name: "CallbackDocumentTests", dependencies: ["CofferCallbacks", "Neighbour"],
       swiftSettings: [.swiftLanguageMode(.v5)]),
     tests(
-      "CofferCommandTests",
-      [
-        "CofferCommand", "Coffer", "CofferCSQLite", "CofferFileSystem", "CofferSQLite", "CofferTerminal",
-        "CofferTestSupport", "CofferTesting",
-      ]),
-    tests(
-      "CofferBusTests", ["CofferBus", "CofferLocks", "CofferProcessTesting", "CofferTestSupport"],
+      "CofferBusTests", ["CofferBus", "CofferCore", "CofferTesting", "CofferTestSupport"],
       exclude: ["headers.c"]),
-    tests("CofferHTTPTests", ["CofferHTTP", "CofferLocks", "CofferProcessTesting"]),
-    tests("CofferTerminalTests", ["CofferProcessTesting", "CofferTerminal"]),
+    tests("CofferHTTPTests", ["CofferHTTP", "CofferCore", "CofferTesting"]),
+    tests("CofferTerminalTests", ["CofferCore", "CofferTesting", "CofferTerminal"]),
     // The house itself
     tests("TidyTests", []),
-    tests("ReadmeTests", ["CofferLocks", "Coffer", "CofferCore", "CofferFileSystem", "CofferTesting"]),
   ] + macroTests + fuzzers + benchmarked
 )
 

@@ -20,6 +20,9 @@ let package = Package(
       name: "CofferBench",
       dependencies: [
         "BenchSQLite", .product(name: "Coffer", package: "coffer"),
+        .product(name: "CofferCore", package: "coffer"), .product(name: "CofferEncryption", package: "coffer"),
+        .product(name: "CofferRouter", package: "coffer"),
+        .product(name: "CofferVault", package: "coffer"),
         .product(name: "CofferPostgreSQL", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
         .product(name: "CofferHTTP", package: "coffer"), .product(name: "WatchifyKit", package: "watchify"),
         .product(name: "WatchifyWeb", package: "watchify"),
@@ -29,7 +32,7 @@ let package = Package(
     .executableTarget(
       name: "CofferCounts",
       dependencies: [
-        "BenchValgrind", .product(name: "Coffer", package: "coffer"),
+        "BenchValgrind", .product(name: "CofferRouter", package: "coffer"),
         .product(name: "CofferPostgreSQL", package: "coffer"),
       ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),

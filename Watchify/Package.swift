@@ -63,43 +63,52 @@ let package = Package(
     .systemLibrary(name: "WatchifyCCurl"),
     .systemLibrary(name: "WatchifyCShims"),
     .systemLibrary(name: "WatchifyCZlib", providers: [.apt(["zlib1g-dev"])]),
-    // Floor 7: services
-    floor("ReplayShop", ["CofferHTTP", "CofferLocks", "WatchifyCZlib"]),
+    // Floor 11: services
+    floor("ReplayShop", ["CofferHTTP", "CofferCore", "WatchifyCZlib"]),
     floor(
-      "WatchifyKit", ["Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "WatchifyCCurl", "WatchifyCShims"]),
-    // Floor 8: the page, and a tool for tests
+      "WatchifyKit",
+      [
+        "Coffer", "CofferBus", "CofferSQLite", "CofferCore", "CofferEncryption", "CofferRouter", "CofferSecrets",
+        "WatchifyCCurl", "WatchifyCShims",
+      ]),
+    // Floor 12: the page, and a tool for tests
     embedding(
       ["Assets/watchify.css", "Assets/watchify.js"],
-      in: floor("WatchifyWeb", ["Coffer", "CofferHTTP", "CofferLocks", "CofferTerminal", "WatchifyKit"])),
+      in: floor(
+        "WatchifyWeb",
+        ["Coffer", "CofferEncryption", "CofferRouter", "CofferHTTP", "CofferCore", "CofferTerminal", "WatchifyKit"])),
     tool("ReplayShopServer", ["ReplayShop"]),
-    // Floor 9: the application
+    // Floor 13: the application
     tool(
       "Watchify",
       [
-        "Coffer", "CofferHTTP", "CofferLocks", "CofferTerminal", "ReplayShop", "WatchifyCShims", "WatchifyKit",
+        "Coffer", "CofferEncryption", "CofferRouter", "CofferHTTP", "CofferCore", "CofferTerminal", "ReplayShop",
+        "WatchifyCShims", "WatchifyKit",
         "WatchifyWeb",
       ]),
     // Tests
     tool("WatchifyTestHelper", ["WatchifyCShims", "WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     .target(
       name: "WatchifyTestSupport", path: "Tests/WatchifyTestSupport", swiftSettings: settings),
-    tests("ReplayShopTests", ["CofferProcessTesting", "ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
+    tests("ReplayShopTests", ["CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
     tests(
       "WatchifyKitTests",
       [
-        "Coffer", "CofferBus", "CofferDatabase", "CofferLocks", "CofferProcessTesting", "ReplayShop",
+        "Coffer", "CofferEncryption", "CofferRouter", "CofferSecrets", "CofferBus", "CofferSQLite", "CofferCore",
+        "CofferTesting", "ReplayShop",
         "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
       ]),
     tests(
       "WatchifyWebTests",
       [
-        "Coffer", "CofferDatabase", "CofferHTTP", "CofferLocks", "CofferProcessTesting", "ReplayShop", "WatchifyKit",
+        "CofferRouter", "CofferSQLite", "CofferHTTP", "CofferCore", "CofferTesting", "ReplayShop", "WatchifyKit",
         "WatchifyTestSupport", "WatchifyWeb",
       ]),
     tests(
       "WatchifyTests",
       [
-        "Coffer", "CofferDatabase", "CofferHTTP", "CofferLocks", "CofferProcessTesting", "CofferTerminal", "ReplayShop",
+        "Coffer", "CofferRouter", "CofferSQLite", "CofferHTTP", "CofferCore", "CofferTesting", "CofferTerminal",
+        "ReplayShop",
         "Watchify", "WatchifyKit", "WatchifyTestSupport",
       ],
       exclude: ["Support/user-manager.sh"]),

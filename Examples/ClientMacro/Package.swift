@@ -8,7 +8,7 @@ let package = Package(
   dependencies: [.package(name: "coffer", path: "../..", traits: ["Macros"])],
   targets: [
     .executableTarget(
-      name: "ClientMacro", dependencies: [.product(name: "Coffer", package: "coffer")],
+      name: "ClientMacro", dependencies: [.product(name: "CofferPersistence", package: "coffer")],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]
 )

@@ -9,7 +9,7 @@ let package = Package(
     .executableTarget(
       name: "Database",
       dependencies: [
-        .product(name: "Coffer", package: "coffer"), .product(name: "CofferDatabase", package: "coffer"),
+        .product(name: "Coffer", package: "coffer"), .product(name: "CofferSQLite", package: "coffer"),
       ],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]

@@ -7,7 +7,7 @@ let package = Package(
   dependencies: [.package(name: "coffer", path: "../..")],
   targets: [
     .executableTarget(
-      name: "EverydayUse", dependencies: [.product(name: "Coffer", package: "coffer")],
+      name: "EverydayUse", dependencies: [.product(name: "CofferRouter", package: "coffer")],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]
 )

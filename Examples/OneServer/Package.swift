@@ -9,7 +9,7 @@ let package = Package(
     .executableTarget(
       name: "OneServer",
       dependencies: [
-        .product(name: "Coffer", package: "coffer"), .product(name: "CofferPostgreSQL", package: "coffer"),
+        .product(name: "CofferRouter", package: "coffer"), .product(name: "CofferPostgreSQL", package: "coffer"),
       ],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]

@@ -8,7 +8,7 @@ let package = Package(
   dependencies: [.package(name: "coffer", path: "../..", traits: [])],
   targets: [
     .executableTarget(
-      name: "ServerSecrets", dependencies: [.product(name: "Coffer", package: "coffer")],
+      name: "ServerSecrets", dependencies: [.product(name: "CofferRouter", package: "coffer")],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]
 )

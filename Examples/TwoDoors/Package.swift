@@ -6,6 +6,10 @@ let package = Package(
   platforms: [.macOS(.v14)],
   dependencies: [.package(name: "coffer", path: "../..")],
   targets: [
-    .executableTarget(name: "TwoDoors", dependencies: [.product(name: "Coffer", package: "coffer")])
+    .executableTarget(
+      name: "TwoDoors",
+      dependencies: [
+        .product(name: "CofferPersistence", package: "coffer"), .product(name: "CofferVault", package: "coffer"),
+      ])
   ]
 )

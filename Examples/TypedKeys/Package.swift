@@ -7,7 +7,7 @@ let package = Package(
   dependencies: [.package(name: "coffer", path: "../..")],
   targets: [
     .executableTarget(
-      name: "TypedKeys", dependencies: [.product(name: "Coffer", package: "coffer")],
+      name: "TypedKeys", dependencies: [.product(name: "CofferRouter", package: "coffer")],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]
 )

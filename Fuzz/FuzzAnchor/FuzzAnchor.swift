@@ -5,7 +5,6 @@
 
 import CFuzzer
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import Foundation
 

@@ -4,7 +4,7 @@
 
 import CFuzzer
 import CofferCore
-import CofferCrypto
+import CofferEncryption
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

@@ -6,7 +6,7 @@
 import CFuzzer
 import Coffer
 import CofferCore
-import CofferPreferences
+import CofferFiles
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

@@ -4,7 +4,6 @@
 
 import CFuzzer
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import Foundation
 

@@ -4,8 +4,7 @@
 
 import CFuzzer
 import CofferCore
-import CofferPreferences
-import CofferSlots
+import CofferFiles
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

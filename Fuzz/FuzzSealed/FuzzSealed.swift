@@ -4,9 +4,9 @@
 
 import CFuzzer
 import CofferCore
-import CofferCrypto
-import CofferKeychain
-import CofferSlots
+import CofferEncryption
+import CofferFiles
+import CofferSecrets
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

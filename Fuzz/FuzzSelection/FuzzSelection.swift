@@ -4,7 +4,6 @@
 
 import CFuzzer
 import CofferCore
-import CofferEncoding
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil

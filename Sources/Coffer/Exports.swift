@@ -1,12 +1,28 @@
-// `import Coffer` re-exports every module that needs no server.
-@_exported public import CofferCore
-@_exported public import CofferCrypto
-@_exported public import CofferEncryption
-@_exported public import CofferFileSystem
-@_exported public import CofferFiles
-@_exported public import CofferKeychain
-@_exported public import CofferPreferences
-@_exported public import CofferPresence
-@_exported public import CofferPrompt
-@_exported public import CofferSQLite
-@_exported public import CofferSlots
+// `import Coffer` is the first hour: typed values in SQLite, files, preferences or memory. It brings the names that an
+// application writes down; what else the modules have, such as the contract of engines, is imported with them.
+@_exported public import class CofferCore.CofferEvents
+@_exported public import class CofferCore.MemoryEngine
+@_exported public import protocol CofferCore.StorageAdapter
+@_exported public import protocol CofferCore.StorageEngine
+@_exported public import struct CofferCore.StorageError
+@_exported public import enum CofferCore.StoreAccess
+@_exported public import enum CofferCore.StoreAvailability
+@_exported public import struct CofferCore.StoreCapabilities
+@_exported public import enum CofferCore.StoreChange
+@_exported public import struct CofferCore.StoreClock
+@_exported public import struct CofferCore.StoreCommit
+@_exported public import enum CofferCore.StoreDurability
+@_exported public import struct CofferCore.StoreEntry
+@_exported public import struct CofferCore.StoreEvent
+@_exported public import struct CofferCore.StoreKey
+@_exported public import struct CofferCore.StoreOrigin
+@_exported public import struct CofferCore.StoreRevision
+@_exported public import typealias CofferCore.TransactionID
+@_exported public import struct CofferCore.WriteBatch
+@_exported public import enum CofferFileSystem.FileDirectory
+@_exported public import class CofferFiles.FileStorageAdapter
+@_exported public import struct CofferFiles.SlotConfiguration
+@_exported public import class CofferFiles.SlotEngine
+@_exported public import class CofferFiles.UserDefaultsAdapter
+@_exported public import struct CofferSQLite.SQLiteConfiguration
+@_exported public import class CofferSQLite.SQLiteEngine

@@ -86,12 +86,12 @@
       guard isPersistable else { return [] }
       var members: [DeclSyntax] = []
       if !declared.contains("persistence") {
-        members.append("\(raw: access)let persistence: any Coffer.PersistenceCapability")
+        members.append("\(raw: access)let persistence: any CofferPersistence.PersistenceCapability")
         // A structure has its memberwise initializer.
         if !isStructure, !declared.contains("init") {
           members.append(
             """
-            \(raw: access)init(persistence: any Coffer.PersistenceCapability) {
+            \(raw: access)init(persistence: any CofferPersistence.PersistenceCapability) {
               self.persistence = persistence
             }
             """)

@@ -29,13 +29,13 @@
       // another implies it.
       let names = client.isPersistable ? ["Client", "Persistable"] : ["Client"]
       return try names.filter { name in protocols.contains { $0.lastName == name } }.map { name in
-        try ExtensionDeclSyntax("extension \(type.trimmed): Coffer.\(raw: name) {}")
+        try ExtensionDeclSyntax("extension \(type.trimmed): CofferPersistence.\(raw: name) {}")
       }
     }
   }
 
   extension TypeSyntax {
-    /// The last part of a name: `Client` of `Coffer.Client`; `nil` for other types.
+    /// The last part of a name: `Client` of `CofferPersistence.Client`; `nil` for other types.
     var lastName: String? {
       self.as(IdentifierTypeSyntax.self)?.name.text ?? self.as(MemberTypeSyntax.self)?.name.text
     }

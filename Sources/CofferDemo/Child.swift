@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferVault
 import Foundation
 
 /// A second process of this program, whose output is read line by line with a deadline for each line.

@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// The resources that must not outlive the program: its child process and its temporary folder.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferFiles
 import Foundation
 
 /// The directory of the second part, with the expected content of each file.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// An event of a stream of server-sent events (WHATWG HTML standard, 9.2).
 public struct ServerSentEvent: Sendable, Hashable {

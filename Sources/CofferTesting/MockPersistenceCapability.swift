@@ -1,5 +1,6 @@
-public import Coffer
+import Coffer
 import CofferCore
+public import CofferPersistence
 
 /// An in-memory `PersistenceCapability` that counts its calls, for tests of code that stores values.
 ///

@@ -1,4 +1,4 @@
-public import Coffer
+public import CofferRouter
 
 extension StorageRouter {
   /// Creates a router for a test: every store is in memory, nothing is shared with other routers, and a key that is in

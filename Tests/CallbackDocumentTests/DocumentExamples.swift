@@ -1,7 +1,7 @@
 // The examples of the callback specification, with the declarations that they assume. `DocumentTests` compares them
 // with the document. They are verbatim except for white space, the "handle error" comments, and one operator: see
 // `retrieveExample`. The examples are written for Swift 5 mode, so this target uses it.
-import Coffer
+import CofferCallbacks
 import Foundation
 
 // MARK: - store(value:for:finished:)

@@ -26,7 +26,7 @@ import Testing
     let text = try String(contentsOf: Self.document, encoding: .utf8)
     // The package writes the same error type in the current syntax.
     let contract = Self.words(
-      try Self.contents(of: "Sources/Coffer/Callbacks/KeyValueStorage.swift")
+      try Self.contents(of: "Sources/CofferCallbacks/KeyValueStorage.swift")
         .replacingOccurrences(of: "(any Error)?", with: "Error?"))
     let declarations = Self.sections("Declaration", of: text).map { Self.words($0.dropFirst().prefix(1).joined()) }
     #expect(declarations.count == 5)

@@ -1,4 +1,4 @@
-import Coffer
+import CofferCallbacks
 import Foundation
 import Neighbour
 import Testing

@@ -1,5 +1,5 @@
 // A storage of an app, written with the printed declarations of the protocol: Swift 5 mode, without `Sendable`.
-import Coffer
+import CofferCallbacks
 import Foundation
 
 class PrintedStorage: KeyValueStorage {

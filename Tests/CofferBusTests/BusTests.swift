@@ -1,5 +1,5 @@
 import CofferBus
-import CofferLocks
+import CofferCore
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -120,9 +120,7 @@ struct BusTests {
     #expect(failure { try serve { _ in } }?.kind == .denied)
     service.close()
     // The bus notices the end of a connection by itself.
-    let deadline = ContinuousClock.now + .seconds(60)
-    while try connection.owner(of: Self.name) != nil, ContinuousClock.now < deadline { usleep(1_000) }
-    #expect(try connection.owner(of: Self.name) == nil)
+    try blockUntil("the name is free") { try connection.owner(of: Self.name) == nil }
     let gone = failure { try connection.call(method("Echo", reply: "()"), of: owner, at: "/") }
     #expect(gone?.kind == .noOwner)
   }
@@ -180,8 +178,6 @@ struct BusTests {
     let before = try count()
     for _ in 0..<10 { _ = try connect().busIdentifier() }
     try serve { _ in }.close()
-    let deadline = ContinuousClock.now + .seconds(10)
-    while try count() > before, ContinuousClock.now < deadline { usleep(10_000) }
-    #expect(try count() == before)
+    try blockUntil("the connections are closed") { try count() == before }
   }
 }

@@ -10,7 +10,7 @@
       let expansion = Expansion("@Client\n" + type)
       #expect(
         expansion.findings.map(\.text).allSatisfy { $0.contains("belongs on a struct, a class or an actor") })
-      #expect(expansion.findings.count == 1 && !expansion.text.contains("Coffer."))
+      #expect(expansion.findings.count == 1 && !expansion.text.contains("CofferPersistence."))
     }
 
     // Requirement 1.20
@@ -28,7 +28,7 @@
       #expect(expansion.findings.map(\.line) == [3])
       #expect(expansion.findings.allSatisfy { $0.text.contains("has the name \"notifications\"") })
       // Without the conformance there would be more errors.
-      for part in ["extension A: Coffer.Persistable", "func persistState()", "func restoreState()"] {
+      for part in ["extension A: CofferPersistence.Persistable", "func persistState()", "func restoreState()"] {
         #expect(expansion.text.contains(part), "\(part)")
       }
       #expect(Expansion(source.replacing("\n}", with: "\n func persistState() {}\n}")).findings == [])

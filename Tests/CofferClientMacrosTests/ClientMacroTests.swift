@@ -31,7 +31,7 @@
     @Test func allIsWrittenForPropertiesAlone() {
       let expansion = Expansion("@Client struct A {\n  @ClientState var theme = 1\n  @ClientState var `in` = 2\n}")
       #expect(expansion.findings == [])
-      #expect(expansion.contains("let persistence: any Coffer.PersistenceCapability"))
+      #expect(expansion.contains("let persistence: any CofferPersistence.PersistenceCapability"))
       #expect(expansion.contains(#"nonisolated static var persistedKeys: [String] {"#))
       #expect(expansion.contains(#"["theme", "in"]"#))
       #expect(
@@ -49,7 +49,7 @@
             self.`in` = saved
           }
           """))
-      #expect(expansion.contains("extension A: Coffer.Persistable {\n}"))
+      #expect(expansion.contains("extension A: CofferPersistence.Persistable {\n}"))
       #expect(!expansion.text.contains("init("), "The memberwise initializer would be gone.")
     }
 
@@ -77,21 +77,22 @@
     @Test("A type with methods of its own keeps them")
     func methodsOfItsOwn() {
       let expansion = Expansion("@Client struct A { @ClientState var a = 1; func persistState() {} }")
-      #expect(expansion.findings == [] && expansion.contains("extension A: Coffer.Persistable {"))
+      #expect(expansion.findings == [] && expansion.contains("extension A: CofferPersistence.Persistable {"))
       #expect(!expansion.text.contains("restoreState") && !expansion.text.contains("persistedKeys"))
     }
 
     @Test("Classes and actors get an initializer if they declare none")
     func initializers() {
       let state = "@ClientState var a = 1"
-      let initializer = "init(persistence: any Coffer.PersistenceCapability) {\n  self.persistence = persistence\n}"
+      let initializer =
+        "init(persistence: any CofferPersistence.PersistenceCapability) {\n  self.persistence = persistence\n}"
       #expect(Expansion("@Client final class A { \(state) }").contains("\n" + initializer))
       #expect(Expansion("@Client actor A { \(state) }").contains("\n" + initializer))
       #expect(Expansion("@Client open class A { \(state) }").contains("public " + initializer))
       #expect(!Expansion("@Client struct A { \(state) }").text.contains("init("))
       #expect(
         !Expansion("@Client actor A { \(state)\n init(a: Int) { b(a) } }").text.contains(
-          "persistence: any Coffer.PersistenceCapability)"))
+          "persistence: any CofferPersistence.PersistenceCapability)"))
       #expect(!Expansion("@Client actor A { let persistence: ClientPersistence; \(state) }").text.contains("init("))
     }
 
@@ -105,13 +106,13 @@
     @Test func aTypeWithoutStoredStateIsAClient() {
       let expansion = Expansion("@Client struct A { var now: Int { 1 } }")
       #expect(expansion.findings == [])
-      #expect(expansion.contains("extension A: Coffer.Client {\n}"))
+      #expect(expansion.contains("extension A: CofferPersistence.Client {\n}"))
       #expect(!expansion.text.contains("persistence"))
     }
 
     @Test func aNestedTypeIsExtendedByItsFullName() {
       let expansion = Expansion("enum Outer { @Client struct A { @ClientState var a = 1 } }")
-      #expect(expansion.contains("extension Outer.A: Coffer.Persistable {"))
+      #expect(expansion.contains("extension Outer.A: CofferPersistence.Persistable {"))
     }
   }
 #endif

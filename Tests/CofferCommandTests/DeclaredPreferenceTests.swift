@@ -1,7 +1,7 @@
-import Coffer
 import CofferFileSystem
 import CofferTestSupport
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 

@@ -47,7 +47,7 @@ struct WatchReplacedTests {
         .replacing("OTHER", with: kind.otherFiles).replacing("STORE", with: kind.testDescription)
       let done = try await sandbox.bash(line)
       #expect(done.status == 0, "\(done)")
-      try await eventually("a word about it: \(words); \(line)", within: .seconds(60)) {
+      try await eventually("a word about it: \(words); \(line)") {
         let output = try watch.output()
         return output.contains(#""event":"unavailable""#) || output.contains(#""event":"reload""#)
       }

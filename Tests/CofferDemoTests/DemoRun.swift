@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// The members of the summary that the tests check.
@@ -42,10 +42,11 @@ struct DemoRun {
       process.environment = environment
     }
     try process.runUnblocked()
+    var random = SystemRandomNumberGenerator()
     // The output up to the end of the process fits into the buffers of the pipes.
     while let meddle, process.isRunning {
       try meddle()
-      usleep(500)
+      pause(upTo: .milliseconds(1), using: &random)
     }
     self.output = output.fileHandleForReading.readDataToEndOfFile()
     self.errors = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)

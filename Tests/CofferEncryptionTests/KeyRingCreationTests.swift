@@ -1,6 +1,5 @@
 import CofferCore
 import CofferEncryption
-import CofferLocks
 import Foundation
 import Testing
 

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferSQLite
 import CofferTestSupport
@@ -43,7 +42,7 @@ import Testing
       let store = folder.path("\(round).db")
       let helper = try HelperProcess(["ring-create", store, keys[0]])
       #expect(try helper.line() == "begin")
-      usleep(UInt32.random(in: 0..<12_000, using: &random))
+      pause(upTo: .milliseconds(12), using: &random)
       helper.kill()
       let lines = try helper.lines()
       helper.wait()
@@ -63,7 +62,7 @@ import Testing
       let order = [keys[current], keys[1 - current]]
       let helper = try HelperProcess(["ring-reseal", store] + order)
       #expect(try helper.line() == "begin 0")
-      usleep(UInt32.random(in: 0..<30_000, using: &random))
+      pause(upTo: .milliseconds(30), using: &random)
       helper.kill()
       let lines = try helper.lines()
       helper.wait()

@@ -1,6 +1,5 @@
 #if os(Linux)
   import CofferCore
-  import CofferCrypto
   import CofferEncryption
   import CofferTestSupport
   import CofferTestTraits
@@ -55,7 +54,7 @@
       let file = folder.path("id")
       let hanging = shell("echo $$ > '\(file).new' && mv '\(file).new' '\(file)'; \(script)")
       let task = Task { try await hanging.keyMaterial(for: "a") }
-      while !FileManager.default.fileExists(atPath: file) { usleep(10_000) }
+      try await eventually("the program writes its id") { FileManager.default.fileExists(atPath: file) }
       let text = try String(contentsOfFile: file, encoding: .utf8)
       let pid = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
       task.cancel()

@@ -1,7 +1,5 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -150,7 +148,7 @@ import Testing
   @Test(.timeLimit(.minutes(1))) func aProviderThatHangsIsLate() async throws {
     let source = RootKeySource.provider(
       Provider { _ in
-        try? await Task.sleep(for: .seconds(3600))  // ends when it is cancelled
+        try? await hang()
         await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
         return Data()
       }, named: "slow\u{1B}[2J", timeout: .milliseconds(20))

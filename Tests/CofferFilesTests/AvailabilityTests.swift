@@ -1,7 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing
@@ -53,10 +51,9 @@ import Testing
       return heard
     }
     let mounted = try await fixture.open()
-    // Until the subscriber has received one of them.
-    while !isDone.withLock({ $0 }) {
+    try await eventually("the subscriber has received a commit") {
       try await mounted.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
-      try await Task.sleep(for: .milliseconds(5))
+      return isDone.withLock { $0 }
     }
     let heard = try await finish(reading.throwing, within: .seconds(60))
     guard case .reload? = heard.first, case .commit? = heard.last, heard.count == 2 else {

@@ -1,5 +1,5 @@
 import CofferCore
-import CofferSlots
+import CofferFiles
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

@@ -1,6 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferSlots
 import CofferTesting
 import Foundation
 import Testing

@@ -1,7 +1,6 @@
 import CofferCore
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

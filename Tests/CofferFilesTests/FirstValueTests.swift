@@ -1,5 +1,5 @@
 import CofferCore
-import CofferSlots
+import CofferFiles
 import CofferTestTraits
 import Foundation
 import Testing

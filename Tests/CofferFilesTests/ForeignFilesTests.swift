@@ -1,7 +1,6 @@
 import CofferCore
 import CofferFileSystem
 import CofferFiles
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

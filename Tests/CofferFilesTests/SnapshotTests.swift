@@ -1,6 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -72,11 +71,7 @@ import Testing
     #expect(try helper.line() == "ended")
     try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: origin)
     // The writer cleans up after it has responded.
-    let deadline = ContinuousClock.now + .seconds(30)
-    while try !directory.names(in: "retained").isEmpty, ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(5))
-    }
-    #expect(try directory.names(in: "retained") == [])
+    try await eventually("the old values are removed") { try directory.names(in: "retained").isEmpty }
     #expect(try directory.names(in: "staged") == [])
     helper.tell("close")
     #expect(helper.wait() == 0)
@@ -108,13 +103,9 @@ import Testing
       #expect(try await engine.retainedCount() == 2)
     }
     // They are removed when the snapshot ends, without another commit.
-    let deadline = ContinuousClock.now + .seconds(120)
-    while try await engine.retainedCount() > 0 || !directory.names(in: "retained").isEmpty,
-      ContinuousClock.now < deadline
-    {
-      try await Task.sleep(for: .milliseconds(5))
+    try await eventually("the old values are removed") {
+      try await engine.retainedCount() == 0 && directory.names(in: "retained").isEmpty
     }
-    #expect(try directory.names(in: "retained") == [])
     try await engine.close()
   }
 

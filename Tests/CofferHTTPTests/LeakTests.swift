@@ -1,7 +1,7 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
-import CofferProcessTesting
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
@@ -37,8 +37,7 @@ struct LeakTests {
           client.send(request("GET /events", close: false))
           return client
         }
-        let all = try await eventually { calls.begun == before + count }
-        #expect(all)
+        try await eventually("all pages are open") { calls.begun == before + count }
         return clients
       }
       let first = try await open(50)  // pools and caches of the first connections
@@ -54,8 +53,7 @@ struct LeakTests {
       #expect(least < 25_000)
       _ = (first, pages)
     }
-    let cancelled = try await eventually { calls.cancelled == 250 }
-    #expect(cancelled)
+    try await eventually("all bodies are cancelled") { calls.cancelled == 250 }
   }
 
   @Test("no descriptor, task or memory after 10,000 requests")

@@ -1,5 +1,5 @@
 import CofferHTTP
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 

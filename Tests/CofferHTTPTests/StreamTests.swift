@@ -1,16 +1,8 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
+import CofferTesting
 import Foundation
 import Testing
-
-/// Waits until a condition holds, at most half a minute.
-func eventually(_ condition: () -> Bool) async throws -> Bool {
-  for _ in 0..<6_000 {
-    if condition() { return true }
-    try await Task.sleep(for: .milliseconds(5))
-  }
-  return condition()
-}
 
 /// Counts calls and cancellations of bodies.
 final class Calls: Sendable {
@@ -28,7 +20,7 @@ final class Calls: Sendable {
   func waitForEnd() async throws -> [UInt8]? {
     begin()
     do {
-      try await Task.sleep(for: .seconds(3_600))
+      try await hang()
       return nil
     } catch {
       state.withLock { $0.cancelled += 1 }
@@ -113,9 +105,9 @@ struct StreamTests {
         do {
           let client = try Client(port)
           client.send(request("GET /\(path)"))
-          #expect(try await eventually { calls.begun == index + 1 })
+          try await eventually("the body is read") { calls.begun == index + 1 }
         }
-        #expect(try await eventually { calls.cancelled == index + 1 })
+        try await eventually("the body is cancelled") { calls.cancelled == index + 1 }
       }
     }
   }
@@ -149,7 +141,7 @@ struct StreamTests {
       let client = try Client(port)
       client.send(request("GET /"))
       // Released by the timeout, after what the buffers of the system hold.
-      #expect(try await eventually { released.begun == 1 })
+      try await eventually("the body is released") { released.begun == 1 }
       #expect(calls.begun < 50)
       _ = client
     }
@@ -160,7 +152,9 @@ struct StreamTests {
     let calls = Calls()
     let body = ServerSentEvents.stream(heartbeat: .milliseconds(5)) {
       if calls.begin() == 1 { return ServerSentEvent("hello", name: "a") }
-      if calls.begun == 2 { try await Task.sleep(for: .milliseconds(300)) }
+      if calls.begun == 2 {
+        try await Task.sleep(for: .milliseconds(300))  // time passes: heartbeats are sent
+      }
       return nil
     }
     try await withServer(serving { _ in ServerSentEvents.response(body) }) { _, port in
@@ -185,7 +179,7 @@ struct StreamTests {
         let text = try await onThread { client.receive { $0.contains("data: 1\n\n") }.text }
         #expect(text.contains("id: 7\n"))
       }
-      #expect(try await eventually { ended.begun == 1 })
+      try await eventually("the stream ends") { ended.begun == 1 }
     }
   }
 
@@ -201,7 +195,7 @@ struct StreamTests {
           HTTPBodyStream {
             guard ends else { return try await calls.waitForEnd() }
             calls.begin()
-            while gate.begun == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            try await eventually("the gate opens") { gate.begun > 0 }
             return nil
           }))
     }
@@ -215,11 +209,11 @@ struct StreamTests {
         }
       }
     }
-    #expect(try await eventually { calls.begun == 50 })
+    try await eventually("all bodies are read") { calls.begun == 50 }
     async let stopped: Void = server.stop(grace: ends ? .seconds(60) : .milliseconds(20))
     if ends {
       // Refused while the last responses are sent.
-      #expect(try await eventually { (try? Client(port)) == nil })
+      try await eventually("clients are refused") { (try? Client(port)) == nil }
       gate.begin()
     }
     await stopped

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing
@@ -187,7 +186,7 @@ struct ExchangeTests {
     var tasks: [Task<[String], any Error>] = []
     for exchange in exchanges {
       tasks.append(Task { [connection] in try await connection.outcomes(exchange).map(\.kind) })
-      #expect(try await eventually { connection.pending == tasks.count })
+      try await eventually("the exchange is under way") { connection.pending == tasks.count }
     }
     await other.close()
     #expect(try await tasks[0].value == ["rows"])

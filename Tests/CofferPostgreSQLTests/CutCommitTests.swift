@@ -1,7 +1,7 @@
 import CofferCore
 import CofferPostgreSQL
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 

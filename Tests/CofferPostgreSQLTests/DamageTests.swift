@@ -1,8 +1,7 @@
 import CofferCore
-import CofferLocks
 import CofferPostgreSQL
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -58,8 +57,7 @@ struct DamageTests {
     #expect(listed?.code == .damaged)
     #expect(try await engine.entry("b")?.value == Data("other".utf8))
     #expect(reports.withLock { $0.count } >= 1)
-    let end = ContinuousClock.now + .seconds(20 * patience)
-    while try await engine.quarantinedValues().isEmpty { try #require(ContinuousClock.now < end) }
+    try await eventually("the value is quarantined") { try await !engine.quarantinedValues().isEmpty }
     let kept = try #require(try await engine.quarantinedValues().first)
     #expect(kept.key == "a" && kept.reason == .damagedValue)
     // Written again, it is whole.
@@ -183,7 +181,7 @@ struct DamageTests {
     try await engine.commit(WriteBatch([.put("b", Data())]), from: StoreOrigin())
     // The sweep has looked at both.
     let rest = "SELECT count(*) FROM coffer.values WHERE key = 'z'"
-    #expect(try await eventually { try await server.psql(rest, database: database) == "0" })
+    try await eventually("the sweep ends") { try await server.psql(rest, database: database) == "0" }
     #expect(try await engine.entry("a")?.value == Data("v".utf8))
     try await engine.close()
   }

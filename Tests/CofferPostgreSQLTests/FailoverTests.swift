@@ -1,6 +1,5 @@
 import CofferCore
 import CofferPostgreSQL
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTesting
 import Foundation
@@ -28,7 +27,7 @@ struct FailoverTests {
       try await cluster.terminateCommits()
       await cluster.cutClients(true)
       let leader = await cluster.leader
-      #expect(try await eventually { try await leader.psql(Self.sessions) == "0" })
+      try await eventually("the sessions end") { try await leader.psql(Self.sessions) == "0" }
       await cluster.cutClients(false)
       if round == 1 || isProving {
         try await workers.progress()
@@ -63,7 +62,9 @@ struct FailoverTests {
     try await cluster.failover(.isolate, fencing: false)
     // The commit of one holds a lock on the old primary, for which the other waits.
     let waiting = Task {
-      #expect(try await eventually { try await old.psql(Self.sessions + " AND wait_event = 'SyncRep'") != "0" })
+      try await eventually("the commit is not confirmed") {
+        try await old.psql(Self.sessions + " AND wait_event = 'SyncRep'") != "0"
+      }
       return try await reader.commit(WriteBatch([.put("b", Data("2".utf8))]), from: StoreOrigin())
     }
     let second = try await engine.commit(

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing
@@ -89,8 +88,9 @@ struct HintsTests {
     let start = ContinuousClock.now
     var last = try await put(engine, 0)
     for number in 1..<300 { last = try await put(engine, number) }
-    #expect(
-      try await eventually { heard.withLock { $0.last }?.split(separator: " ").last == "\(last.revision)" })
+    try await eventually("the last hint arrives") {
+      heard.withLock { $0.last }?.split(separator: " ").last == "\(last.revision)"
+    }
     let seconds = (ContinuousClock.now - start) / .seconds(1)
     let count = heard.withLock { $0.count }
     #expect(Double(count) <= 20 * seconds + 2, "\(count) in \(seconds) s")
@@ -141,10 +141,10 @@ struct HintsTests {
     let stream = other.changes(since: nil)
     let listening = "FROM pg_stat_activity WHERE datname = '\(database)' AND query LIKE 'LISTEN%'"
     func listener() async throws -> String { try await server.psql("SELECT min(pid) \(listening)") }
-    #expect(try await eventually { try await listener() != "" })
+    try await eventually("it listens") { try await listener() != "" }
     let first = try await listener()
     try await server.psql("SELECT pg_terminate_backend(pid) \(listening)")
-    #expect(try await eventually { ![first, ""].contains(try await listener()) })
+    try await eventually("it listens again") { ![first, ""].contains(try await listener()) }
     let commit = try await put(engine, 1)
     for await change in stream {
       #expect(change == .commit(commit))

@@ -1,7 +1,7 @@
 import CofferCore
 import CofferPostgreSQL
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -127,12 +127,11 @@ struct HistoryTests {
 
   /// Commits once the server can be reached again.
   private func eventuallyPut(_ engine: PostgreSQLEngine) async throws -> StoreCommit {
-    let end = ContinuousClock.now + .seconds(20 * patience)
-    while true {
-      do { return try await put(engine, "mine") } catch let error as StorageError where error.code == .unavailable {
-        try #require(ContinuousClock.now < end)
-        try await Task.sleep(for: .milliseconds(50))
-      }
+    var commit: StoreCommit?
+    try await eventually("the server can be reached") {
+      do { commit = try await put(engine, "mine") } catch let error as StorageError where error.code == .unavailable {}
+      return commit != nil
     }
+    return try #require(commit)
   }
 }

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// Numbers for configurations that share no connections, as in several processes.
 final class Instances: Sendable {

@@ -1,8 +1,8 @@
 import Coffer
 import CofferCore
-import CofferCrypto
-import CofferProcessTesting
+import CofferEncryption
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

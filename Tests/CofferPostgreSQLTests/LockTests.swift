@@ -55,13 +55,13 @@ struct LockTests {
     }
     let waits = "wait_event_type = 'Lock'"
     let committing = Task { try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin()) }
-    #expect(try await eventually { try await !sessions(waits).isEmpty })
+    try await eventually("the writer waits") { try await !sessions(waits).isEmpty }
     let writer = try #require(try await sessions(waits).first)
     // The reader, which the search will use.
     let idle = try await sessions("pid NOT IN (\(writer), \(other.processID))")
     for process in idle { kill(process, SIGSTOP) }
     try await server.psql("SELECT pg_cancel_backend(\(writer))")
-    #expect(try await eventually { try await sessions(waits).contains { $0 != writer } })
+    try await eventually("another one waits") { try await sessions(waits).contains { $0 != writer } }
     _ = try await other.outcomes([ServerCall(ServerStatement("ROLLBACK"))])
     #expect(try await committing.value.revision == first.revision.next)
     for process in idle { kill(process, SIGCONT) }

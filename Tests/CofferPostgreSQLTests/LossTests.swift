@@ -1,21 +1,10 @@
 import CofferCore
-import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
 import Testing
 
 @testable import CofferPostgreSQL
-
-/// Waits until a condition holds.
-func eventually(within: Duration = .seconds(20), _ condition: () async throws -> Bool) async throws -> Bool {
-  let end = ContinuousClock.now + within
-  while ContinuousClock.now < end {
-    if try await condition() { return true }
-    try await Task.sleep(for: .milliseconds(5))
-  }
-  return false
-}
 
 /// Notes the losses that a connection reports.
 private final class LossLog: Sendable {
@@ -69,12 +58,10 @@ struct LossTests {
     let connection = try await connect(to: server)
     let log = LossLog(connection)
     let tasks = (0..<3).map { _ in Task { try await connection.run([Self.sleep], within: .seconds(60)) } }
-    #expect(
-      try await eventually {
-        try await server.psql("SELECT wait_event FROM pg_stat_activity WHERE pid = \(connection.processID)")
-          == "PgSleep"
-          && connection.pending == 3
-      })
+    try await eventually("all three are under way") {
+      try await server.psql("SELECT wait_event FROM pg_stat_activity WHERE pid = \(connection.processID)") == "PgSleep"
+        && connection.pending == 3
+    }
     try await server.psql("SELECT pg_terminate_backend(\(connection.processID))")
     for task in tasks {
       let loss = await self.loss { _ = try await task.value }
@@ -104,7 +91,7 @@ struct LossTests {
     server.resume()
     let second = try await connect(to: server)
     let task = Task { try await second.run([Self.sleep], within: .seconds(60)) }
-    #expect(try await eventually { second.pending == 1 })
+    try await eventually("the exchange is under way") { second.pending == 1 }
     server.kill()
     let killed = await loss { _ = try await task.value }
     #expect(killed?.mayHaveRun == true)
@@ -123,14 +110,12 @@ struct LossTests {
     #expect(other.instance == connection.instance && connection.instance.system != nil)
     kill(other.processID, SIGKILL)
     #expect(await log.next() != nil)
-    let found = Locked<ServerInstance?>(nil)
-    #expect(
-      try await eventually {
-        guard let connection = try? await connect(to: server) else { return false }
-        found.withLock { $0 = connection.instance }
-        return true
-      })
-    let instance = try #require(found.withLock { $0 })
+    var found: ServerInstance?
+    try await eventually("the server can be reached") {
+      found = try? await connect(to: server).instance
+      return found != nil
+    }
+    let instance = try #require(found)
     #expect(instance.started == connection.instance.started)
     #expect(instance.recovered > connection.instance.recovered)
     #expect(instance != connection.instance)
@@ -141,7 +126,7 @@ struct LossTests {
     let server = try await SharedServer.running()
     let connection = try await connect(to: server)
     let task = Task { try await connection.run([Self.one, Self.sleep], within: .seconds(60)) }
-    #expect(try await eventually { connection.pending == 1 })
+    try await eventually("the exchange is under way") { connection.pending == 1 }
     connection.abandon()
     let loss = await self.loss { _ = try await task.value }
     #expect(loss?.cause == .abandoned && loss?.mayHaveRun == true)
@@ -159,16 +144,15 @@ struct LossTests {
     let ids = [connection?.processID ?? 0, second.processID]
     await second.close()
     connection = nil
-    #expect(try await eventually { !loop.isRunning })
-    #expect(
-      try await eventually {
-        try await server.psql("SELECT count(*) FROM pg_stat_activity WHERE pid IN (\(ids[0]), \(ids[1]))") == "0"
-      })
+    try await eventually("the loop ends") { !loop.isRunning }
+    try await eventually("the sessions end") {
+      try await server.psql("SELECT count(*) FROM pg_stat_activity WHERE pid IN (\(ids[0]), \(ids[1]))") == "0"
+    }
     // A loop starts again.
     let third = try await connect(to: server, on: loop)
     #expect(try await third.rows("SELECT 7::bigint").int8(0, 0) == 7)
     await third.close()
-    #expect(try await eventually { !loop.isRunning })
+    try await eventually("the loop ends") { !loop.isRunning }
   }
 
   @Test("Sockets are not inherited by programs")

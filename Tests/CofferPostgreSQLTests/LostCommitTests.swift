@@ -1,6 +1,6 @@
 import CofferCore
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -64,11 +64,10 @@ struct LostCommitTests {
     let writing = "SELECT pid FROM pg_stat_activity WHERE datname = '\(database)' AND query = 'COMMIT'"
     var writer = ""
     // The connection that has opened the store ends.
-    #expect(
-      try await eventually {
-        writer = try await server.psql(writing)
-        return Int32(writer) != nil
-      })
+    try await eventually("the connection ends") {
+      writer = try await server.psql(writing)
+      return Int32(writer) != nil
+    }
     link.mode = .stalled
     let commit = try await engine.commit(
       WriteBatch([.put("a", Data("2".utf8))], transaction: transaction), from: StoreOrigin())
@@ -76,7 +75,9 @@ struct LostCommitTests {
     link.mode = .open
     let later = try await engine.commit(WriteBatch([.put("b", Data("3".utf8))]), from: StoreOrigin())
     #expect(later.revision == commit.revision.next)
-    #expect(try await eventually { try await !server.psql(writing).split(separator: "\n").contains { $0 == writer } })
+    try await eventually("the writer ends") {
+      try await !server.psql(writing).split(separator: "\n").contains { $0 == writer }
+    }
     #expect(try await commits(of: transaction) == 1)
     #expect(try await engine.entry("a")?.revision == commit.revision)
     #expect(engine.latestRevision == later.revision)
@@ -121,13 +122,12 @@ struct LostCommitTests {
     let connection = try await connect(to: own, database: database)
     try await own.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
     try await own.psql("SELECT pg_reload_conf()")
-    #expect(
-      try await eventually {
-        try await connection.rows("SELECT current_setting('synchronous_standby_names')").text(0, 0) == "nobody"
-      })
+    try await eventually("the setting applies") {
+      try await connection.rows("SELECT current_setting('synchronous_standby_names')").text(0, 0) == "nobody"
+    }
     // Commits wait only once the server's checkpointer knows the setting too, a moment later.
     var failure: ExchangeFailure?
-    let isAwaited = try await eventually {
+    try await eventually("a commit waits") {
       do {
         _ = try await AttemptResolution.fence(UUID(), attempt: 1, on: connection, within: .milliseconds(500))
         return false
@@ -136,7 +136,6 @@ struct LostCommitTests {
         return true
       }
     }
-    #expect(isAwaited)
     guard case .lost(let loss) = failure, loss.cause == .deadline else {
       throw TestFailure("\(String(describing: failure))")
     }
@@ -160,24 +159,17 @@ struct LostCommitTests {
     await #expect(throws: StorageError.self) { try await engine.entry("a") }
     own.resume()
     // Its availability returns by itself.
-    for await state in states where state == .available && engine.latestRevision.rawValue == 1 {
-      if try await isBack(engine) { break }
-    }
-    let commit = try await engine.commit(WriteBatch([.put("b", Data("3".utf8))]), from: StoreOrigin())
-    #expect(try await engine.entry("b")?.revision == commit.revision)
-    try await engine.close()
-  }
-
-  private func isBack(_ engine: PostgreSQLEngine) async throws -> Bool {
-    let end = ContinuousClock.now + .seconds(10 * patience)
-    while ContinuousClock.now < end {
+    for await state in states where state == .available && engine.latestRevision.rawValue == 1 { break }
+    try await eventually("values are read again") {
       do {
         _ = try await engine.entry("a")
         return true
       } catch let error as StorageError where error.code == .unavailable {
-        try await Task.sleep(for: .milliseconds(50))
+        return false
       }
     }
-    return false
+    let commit = try await engine.commit(WriteBatch([.put("b", Data("3".utf8))]), from: StoreOrigin())
+    #expect(try await engine.entry("b")?.revision == commit.revision)
+    try await engine.close()
   }
 }

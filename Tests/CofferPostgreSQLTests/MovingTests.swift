@@ -1,7 +1,7 @@
-import Coffer
 import CofferPostgreSQL
-import CofferProcessTesting
+import CofferRouter
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -96,7 +96,7 @@ struct MovingTests {
     let log = standby.log.count
     let waiting = try RunningProgram(process, in: directory.url)
     // It has asked the standby at least once.
-    #expect(try await eventually { standby.log.dropFirst(log).contains("application_name=coffer") })
+    try await eventually("the standby is asked") { standby.log.dropFirst(log).contains("application_name=coffer") }
     try await standby.psql("SELECT pg_promote(true, 30)")
     let ended = try await waiting.ended()
     #expect(ended.status == 0, "\(ended.errors)")

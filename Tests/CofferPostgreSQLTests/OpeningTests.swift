@@ -1,8 +1,7 @@
 import CofferCore
-import CofferLocks
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
@@ -117,12 +116,12 @@ struct OpeningTests {
     let weak = try await open(server.location("postgres", user: "limited"))
     #expect(try await weak.rows("SELECT current_setting('synchronous_commit')").text(0, 0) == "on")
     await weak.close()
-    #expect(try await eventually { try await isFree(server) })
+    try await eventually("the role is free") { try await isFree(server) }
     try await server.psql("ALTER ROLE limited SET synchronous_commit = remote_apply")
     let strong = try await open(server.location("postgres", user: "limited"))
     #expect(try await strong.rows("SELECT current_setting('synchronous_commit')").text(0, 0) == "remote_apply")
     await strong.close()
-    #expect(try await eventually { try await isFree(server) })
+    try await eventually("the role is free") { try await isFree(server) }
     try await server.psql("DROP ROLE limited")
   }
 
@@ -173,7 +172,7 @@ struct OpeningTests {
         _ = try await opening.value
         isOpen.withLock { $0 = true }
       }
-      #expect(try await eventually { isOpen.withLock { $0 } }, "\(round)")
+      try await eventually("connection \(round) is open") { isOpen.withLock { $0 } }
       opening.cancel()
       try await noting.value
       target.prefer(0)

@@ -1,9 +1,8 @@
 import CofferCore
-import CofferCrypto
-import CofferLocks
-import CofferProcessTesting
+import CofferEncryption
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 
 /// A listener on 127.0.0.1 that speaks to one client as a test tells it.
@@ -75,17 +75,14 @@ final class ScriptedServer: Sendable {
   /// Waits until the client at a port has read everything, or is gone: see proc_net_tcp in the kernel's documentation.
   private func waitUntilTaken(by client: Int) {
     let (ours, theirs) = (String(format: ":%04X", port), String(format: ":%04X", client))
-    let end = ContinuousClock.now + .seconds(10 * patience)
-    while ContinuousClock.now < end {
+    try? blockUntil("the client has read everything") {
       let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
-      let isWaiting = table.split(separator: "\n").contains { line in
+      return !table.split(separator: "\n").contains { line in
         let fields = line.split(separator: " ")
         guard fields.count > 4 else { return false }
         if fields[1].hasSuffix(ours), fields[2].hasSuffix(theirs) { return !fields[4].hasPrefix("00000000:") }
         return fields[1].hasSuffix(theirs) && fields[2].hasSuffix(ours) && !fields[4].hasSuffix(":00000000")
       }
-      if !isWaiting { return }
-      usleep(2_000)
     }
   }
 }

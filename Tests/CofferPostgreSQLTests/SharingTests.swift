@@ -51,7 +51,7 @@ struct SharingTests {
       #expect(engines.allSatisfy { $0.latestRevision == commit.revision })
     }
     for engine in engines { try await engine.close() }
-    #expect(try await eventually { try await connections() == 0 })
+    try await eventually("the connections are closed") { try await connections() == 0 }
   }
 
   @Test("Many reads after the loss of all connections open few new ones")

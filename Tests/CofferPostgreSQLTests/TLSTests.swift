@@ -1,7 +1,7 @@
 import CofferCore
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,8 +1,7 @@
 import CofferCore
-import CofferLocks
 import CofferPostgreSQL
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -71,10 +70,10 @@ struct WatchTests {
     let engine = try await open(server.location(database), access)
     let subscriber = Subscriber(engine)
     try await server.psql("BEGIN; \(sql); COMMIT", database: database)
-    #expect(try await eventually { subscriber.reloads == 1 })
+    try await eventually("the reload is told") { subscriber.reloads == 1 }
     // Commits of a process that knows nothing of the lost ones.
     try await put(server.location(database), 6...6)
-    #expect(try await eventually { try await engine.entry("k")?.value == Data("value 6".utf8) })
+    try await eventually("the value is read") { try await engine.entry("k")?.value == Data("value 6".utf8) }
     #expect(access == .readWrite || engine.latestRevision >= StoreRevision(5))
     try await engine.close()
   }
@@ -90,7 +89,7 @@ struct WatchTests {
       "BEGIN; UPDATE coffer.stores SET head = 3; DELETE FROM coffer.journal WHERE revision > 3; COMMIT",
       database: database)
     for count in 1...3 {
-      #expect(try await eventually { subscriber.reloads == count })
+      try await eventually("the reload is told") { subscriber.reloads == count }
       try await put(server.location(database), count...count)
     }
     try await engine.close()
@@ -116,12 +115,14 @@ struct WatchTests {
     let (reader, writer) = (try await open(location, .readOnly), try await open(location, .readWrite))
     let subscribers = [Subscriber(reader), Subscriber(writer)]
     try await server.psql("DROP SCHEMA coffer CASCADE", database: database)
-    #expect(try await eventually { subscribers.allSatisfy { $0.state?.isUsable == false } })
+    try await eventually("the loss is told") { subscribers.allSatisfy { $0.state?.isUsable == false } }
     try await run("/usr/bin/psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", directory.path("dump.sql")])
-    #expect(try await eventually { subscribers.allSatisfy { $0.reloads >= 1 && $0.state == .available } })
+    try await eventually("the return is told") {
+      subscribers.allSatisfy { $0.reloads >= 1 && $0.state == .available }
+    }
     #expect(try await reader.entry("k")?.value == Data("value 3".utf8))
     try await put(location, 6...6)
-    #expect(try await eventually { try await reader.entry("k")?.value == Data("value 6".utf8) })
+    try await eventually("the value is read") { try await reader.entry("k")?.value == Data("value 6".utf8) }
     try await reader.close()
     try await writer.close()
   }
@@ -147,7 +148,7 @@ struct WatchTests {
     try FileManager.default.moveItem(atPath: copy.path, toPath: server.data)
     try await server.start()
     try await put(location, 4...5, "other")
-    #expect(try await eventually { subscriber.reloads == 1 })
+    try await eventually("the reload is told") { subscriber.reloads == 1 }
     #expect(try await engine.entry("k")?.value == Data("other 5".utf8))
     try await engine.close()
   }
@@ -167,7 +168,7 @@ struct WatchTests {
     primary.stop()
     try await standby.psql("SELECT pg_promote(true, 30)")
     try await put(standby.location(database), 4...5, "other")
-    #expect(try await eventually { subscriber.reloads == 1 })
+    try await eventually("the reload is told") { subscriber.reloads == 1 }
     #expect(try await engine.entry("k")?.value == Data("other 5".utf8))
     try await engine.close()
   }
@@ -193,16 +194,18 @@ struct WatchTests {
     let engine = try await open(server.location(database, user: role))
     #expect(engine.isReadOnly)
     let subscriber = Subscriber(engine)
-    #expect(try await eventually { subscriber.state == .available })
+    try await eventually("the store is available") { subscriber.state == .available }
     if sql == "DROP" {
       #expect(try await administration.drop())
     } else {
       try await server.psql(sql.replacing("ROLE", with: role), database: database)
     }
-    #expect(try await eventually { subscriber.state?.isUsable == false })
+    try await eventually("the loss is told") { subscriber.state?.isUsable == false }
     if sql.hasPrefix("REVOKE") {
       try await administration.grant(role, mayWrite: false)
-      #expect(try await eventually { subscriber.state == .available && subscriber.reloads == 1 })
+      try await eventually("the return is told") {
+        subscriber.state == .available && subscriber.reloads == 1
+      }
     } else if sql == "DROP" {
       // The store of the same name that is created now is another one.
       #expect(try await administration.initialize())

@@ -1,5 +1,4 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
 import CofferTestSupport
 import CofferTesting
 import Foundation
@@ -57,11 +56,7 @@ final class Worker: Sendable {
   /// Ends the writers, and waits for the end of the process.
   func stop() async throws {
     state.withLock { $0.mustStop = true }
-    let end = ContinuousClock.now + .seconds(60 * patience)
-    while !state.withLock({ $0.hasEnded }) {
-      guard ContinuousClock.now < end else { throw TestFailure("a worker does not end") }
-      try await Task.sleep(for: .milliseconds(20))
-    }
+    try await eventually("the worker ends") { state.withLock { $0.hasEnded } }
     if let failure = state.withLock({ $0.failure }) { throw TestFailure(failure) }
   }
 }
@@ -70,13 +65,7 @@ extension [Worker] {
   /// Waits until writers have made more commits.
   func progress() async throws {
     let goal = reduce(0) { $0 + $1.acknowledged } + 100
-    let end = ContinuousClock.now + .seconds(60 * patience)
-    while reduce(0, { $0 + $1.acknowledged }) < goal {
-      guard ContinuousClock.now < end else {
-        throw TestFailure("no commits: \(flatMap { $0.lines("failed") }.suffix(3))")
-      }
-      try await Task.sleep(for: .milliseconds(20))
-    }
+    try await eventually("100 more commits") { reduce(0) { $0 + $1.acknowledged } >= goal }
   }
 
   /// Ends the writers, and compares what they were told with the journal, and among each other.

@@ -1,6 +1,6 @@
-import Coffer
 import CofferTestSupport
 import CofferTestTraits
+import CofferVault
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
-import CofferProcessTesting
 import CofferTestSupport
+import CofferTesting
 import Foundation
 import Testing
 
@@ -67,7 +67,7 @@ struct Fixture: CustomTestStringConvertible, Sendable {
   func compile(_ declaration: String) throws -> (status: Int32, errors: String) {
     let folder = try TemporaryDirectory()
     let source = folder.path("fixture.swift")
-    try Data("import Coffer\nimport Foundation\nlet fixture = \(declaration)\n".utf8)
+    try Data("import CofferRouter\nimport Foundation\nlet fixture = \(declaration)\n".utf8)
       .write(to: URL(fileURLWithPath: source))
     let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") } ?? .main
     let binaries =

@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import CofferTestTraits
 import CofferTesting
 import Foundation

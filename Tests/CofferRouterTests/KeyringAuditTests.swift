@@ -1,7 +1,7 @@
-import Coffer
 import CofferFileSystem
 import CofferTestSupport
 import CofferTestTraits
+import CofferVault
 import Foundation
 import Testing
 

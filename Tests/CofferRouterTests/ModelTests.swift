@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
-import Coffer
+import CofferCore
 import CofferFileSystem
-import CofferLocks
+import CofferRouter
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -44,14 +44,13 @@ struct OutageTests {
 
     /// Waits for an element from position `index` on, and returns the position after it.
     @discardableResult
-    func wait(from index: Int = 0, _ what: Comment, _ isWanted: (Element) -> Bool) async throws -> Int {
-      let deadline = ContinuousClock.now + .seconds(120)
-      while true {
-        let all = all
-        if let found = all.dropFirst(index).firstIndex(where: isWanted) { return found + 1 }
-        try #require(ContinuousClock.now < deadline, what)
-        try await Task.sleep(for: .milliseconds(10))
+    func wait(from index: Int = 0, _ what: String, _ isWanted: (Element) -> Bool) async throws -> Int {
+      var found: Int?
+      try await eventually(what) {
+        found = all.dropFirst(index).firstIndex(where: isWanted)
+        return found != nil
       }
+      return try #require(found) + 1
     }
   }
 
@@ -125,11 +124,13 @@ struct OutageTests {
 
   /// Stores a token once the keyring can be used.
   private func set(_ token: String, in router: StorageRouter) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while true {
-      do { return try await router.set(token, for: .token) } catch let error as StorageError
-        where error.code == .unavailable && ContinuousClock.now < deadline
-      { try await Task.sleep(for: .milliseconds(20)) }
+    try await eventually("the keyring can be used") {
+      do {
+        try await router.set(token, for: .token)
+        return true
+      } catch let error as StorageError where error.code == .unavailable {
+        return false
+      }
     }
   }
 }

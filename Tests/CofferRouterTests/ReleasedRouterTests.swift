@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferRouter
 
 /// What a router that is closed or released leaves open.
 @Suite(.blocking, .timeLimit(.minutes(5)))
@@ -46,10 +47,10 @@ struct ReleasedRouterTests {
           try await router.close()
           await #expect(throws: StorageError.self) { try await router.get(key) }
           #expect(router.cached(key) == nil)
-          try await waitUntil(key.name) { released.store == nil }
+          try await eventually(key.name) { released.store == nil }
         }
       }
-      try await waitUntil(key.name) { try released.store == nil && descriptors().isEmpty }
+      try await eventually(key.name) { try released.store == nil && descriptors().isEmpty }
     }
   }
 }

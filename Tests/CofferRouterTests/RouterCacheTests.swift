@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Testing
 
 /// The limits of the cached values of a router's stores.

@@ -1,8 +1,8 @@
-import Coffer
+import CofferCore
 import CofferFileSystem
-import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
+import CofferVault
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferRouter
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

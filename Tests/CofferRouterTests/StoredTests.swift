@@ -1,6 +1,6 @@
-import Coffer
-import CofferLocks
+import CofferCore
 import CofferTestSupport
+import CofferVault
 import Foundation
 import Observation
 import Testing
@@ -20,15 +20,6 @@ import Testing
     }
   }
 
-  /// Waits until a condition holds, at most for a minute.
-  private func eventually(_ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while try await !condition() {
-      try #require(ContinuousClock.now < deadline, "it did not become so")
-      try await Task.sleep(for: .milliseconds(5))
-    }
-  }
-
   /// Declarations as in an application. They must compile, and are never used: the shared router is not touched.
   @MainActor private final class Declared {
     @Stored(.theme) var theme
@@ -45,7 +36,9 @@ import Testing
       let settings = Settings(router)
       guard case .loading = settings.$theme.state else { throw TestFailure("it cannot be loaded yet") }
       #expect(settings.theme == .system && settings.visits == 7)
-      try await eventually { settings.theme == .dark && isLoaded(settings.$theme) && isLoaded(settings.$visits) }
+      try await eventually("both are loaded") {
+        settings.theme == .dark && isLoaded(settings.$theme) && isLoaded(settings.$visits)
+      }
       #expect(settings.visits == 7)
       // The next property starts with the cached value.
       let other = Settings(router)
@@ -63,7 +56,7 @@ import Testing
       #expect(settings.theme == .light)
       try await settings.$theme.flush()
       #expect(try await router.get(.theme) == .light)
-      try await Task.sleep(for: .milliseconds(20))
+      try await Task.sleep(for: .milliseconds(20))  // time passes: the stored value does not replace the edit
       #expect(settings.theme == .light)
     }
     let stored = try await fixture.use { try await $0.get(.theme) }
@@ -93,7 +86,7 @@ import Testing
   func others() async throws {
     try await fixture.use { router in
       let settings = Settings(router)
-      try await eventually { isLoaded(settings.$visits) }
+      try await eventually("it is loaded") { isLoaded(settings.$visits) }
       var seen = settings.$visits.changes.makeAsyncIterator()
       let observed = Locked(false)
       withObservationTracking {
@@ -121,10 +114,10 @@ import Testing
           }
           for value in values { try await value.flush() }
           let stored = try await router.get(.visits)
-          try await eventually { values.allSatisfy { $0.value == stored } }
+          try await eventually("both show the stored value") { values.allSatisfy { $0.value == stored } }
         }
         let stored = try await router.get(.visits)
-        try await Task.sleep(for: .milliseconds(50))
+        try await Task.sleep(for: .milliseconds(50))  // time passes: no older value is delivered late
         #expect(values.allSatisfy { $0.value == stored && isLoaded($0) })
       }
     }
@@ -136,12 +129,14 @@ import Testing
     let key = plain("k", in: .fileSystem(.custom(url)), default: 1)
     try await fixture.use(configured { $0.stores.slots.createsIfMissing = false }) { router in
       let value = StoredValue(key, in: router, initially: 5)
-      try await eventually { if case .failed(let error) = value.state { error.code == .notFound } else { false } }
+      try await eventually("it is reported") {
+        if case .failed(let error) = value.state { error.code == .notFound } else { false }
+      }
       value.value = 6
       await expectError(.notFound) { try await value.flush() }
       #expect(value.value == 6)
       try await fixture.use { try await $0.set(2, for: key) }
-      try await eventually { isLoaded(value) && value.value == 2 }
+      try await eventually("the value is loaded") { isLoaded(value) && value.value == 2 }
       #expect(try await router.get(key) == 2)
     }
   }
@@ -153,11 +148,11 @@ import Testing
       var changes: AsyncStream<Theme>?
       do {
         let settings = Settings(router)
-        try await eventually { isLoaded(settings.$theme) }
+        try await eventually("it is loaded") { isLoaded(settings.$theme) }
         weakly = settings.$theme
         changes = settings.$theme.changes
       }
-      try await eventually { weakly == nil }
+      try await eventually("it is released") { weakly == nil }
       if let changes { for await _ in changes {} }
     }
   }

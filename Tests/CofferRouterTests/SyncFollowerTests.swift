@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferRouter
 import CofferTestSupport
 import CofferTesting
 import Foundation
@@ -48,7 +48,7 @@ import Testing
     transport.hold()
     try await use([.key(small), .key(count), .key(lamp)]) { router in
       let settings = try await router.settings(lamp)
-      try await waitUntil("a send") { transport.begun == 1 }
+      try await eventually("a send") { transport.begun == 1 }
       for number in 0..<1_000 { try await router.set(number, for: count, durability: .relaxed) }
       try await router.batch { $0.set("a", for: small) }
       try await router.transaction(in: .database()) { try await $0.set("b", for: small) }
@@ -72,10 +72,10 @@ import Testing
     try await use { router in
       for text in ["a", "b"] {
         try await router.set(text, for: small)
-        try await waitUntil("a send") { try transport.latest().texts == ["small": "\"\(text)\""] }
+        try await eventually("a send") { try transport.latest().texts == ["small": "\"\(text)\""] }
       }
       try await router.remove(small)
-      try await waitUntil("a removal") { try transport.latest().state(of: "small") == .absent }
+      try await eventually("a removal") { try transport.latest().state(of: "small") == .absent }
       try await router.waitForSync()
       let count = transport.sent.count
       try await router.remove(small)
@@ -146,7 +146,7 @@ import Testing
       let helper = try HelperProcess(["family-add", path, "a", "50"])
       for number in 0..<50 { #expect(try helper.line() == "ack \(number)") }
       #expect(helper.wait() == 0)
-      try await waitUntil("50 values") { try transport.latest().values.count == 50 }
+      try await eventually("50 values") { try transport.latest().values.count == 50 }
       #expect(try transport.latest().families == ["drafts/"])
     }
     try await engine.close()
@@ -162,7 +162,7 @@ import Testing
       #expect(codes.contains(.unavailable))
       try await router.set("b", for: small)
       transport.fail(nil)
-      try await waitUntil("the latest state") { try transport.latest().texts == ["small": #""b""#] }
+      try await eventually("the latest state") { try transport.latest().texts == ["small": #""b""#] }
     }
   }
 
@@ -178,12 +178,12 @@ import Testing
       reference.router = router
       try await router.registerCatalog(ShopCatalog(name: "Sync", allKeys: [.key(small)]))
       try await router.set("a", for: small)
-      try await waitUntil("a send") { transport.begun > begun }
+      try await eventually("a send") { transport.begun > begun }
       guard reference === references[1] else { continue }
       try await router.close()
       await expectError(.closed) { try await router.waitForSync() }
     }
-    for reference in references { try await waitUntil("a release") { reference.router == nil } }
+    for reference in references { try await eventually("a release") { reference.router == nil } }
     #expect(transport.sent.isEmpty)
     transport.release()
   }
@@ -218,7 +218,7 @@ import Testing
       let large = WriteBatch([.put("text", Data(repeating: 120, count: 5_000)), .put("other", Data("2".utf8))])
       try await engine.commit(large, from: StoreOrigin())
       await expectError(.dataTooLargeForSync, "text") { try await router.waitForSync() }
-      try await waitUntil("the other value") { try transport.latest().texts == ["other": "2"] }
+      try await eventually("the other value") { try transport.latest().texts == ["other": "2"] }
       #expect(try transport.latest().state(of: "text") == .notIncluded)
       #expect(codes.contains(.dataTooLargeForSync))
       await expectError(.dataTooLargeForSync) { _ = try await router.syncSnapshot() }
@@ -251,7 +251,7 @@ import Testing
           let batch = WriteBatch([.put(try StoreKey("drafts/\(number)"), Data("\(value)".utf8))], durability: .relaxed)
           try await engine.commit(batch, from: StoreOrigin())
         }
-        try await waitUntil("the last value") { try transport.latest().texts["drafts/\(number)"] == "200" }
+        try await eventually("the last value") { try transport.latest().texts["drafts/\(number)"] == "200" }
       }
     }
     try await engine.close()
@@ -264,14 +264,14 @@ import Testing
       try await router.set("a", for: small)
       #expect(transport.begun == 0)
       try await router.registerCatalog(ShopCatalog(name: "Sync", allKeys: [.key(small)]))
-      try await waitUntil("the value") { try transport.latest().texts == ["small": #""a""#] }
+      try await eventually("the value") { try transport.latest().texts == ["small": #""a""#] }
     }
     transport.fail(StorageError(.unavailable, "The watch is away.", advice: "none"))
     try await use { try await $0.set("b", for: small) }
     transport.fail(nil)
     try await use { router in
       #expect(try await router.get(small) == "b")
-      try await waitUntil("the value") { try transport.latest().texts == ["small": #""b""#] }
+      try await eventually("the value") { try transport.latest().texts == ["small": #""b""#] }
     }
   }
 

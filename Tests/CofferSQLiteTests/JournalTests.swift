@@ -1,6 +1,4 @@
 import CofferCore
-import CofferDatabase
-import CofferEncoding
 import CofferSQLite
 import CofferTestSupport
 import Foundation

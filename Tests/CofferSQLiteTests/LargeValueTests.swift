@@ -15,7 +15,9 @@ struct LargeValueTests {
   private var path: String { directory.path("store.db") }
 
   private func value(_ seed: Int, _ size: Int) -> Data {
-    Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) })
+    var bytes = [UInt8](repeating: 0, count: size)
+    for index in 0..<size { bytes[index] = UInt8(truncatingIfNeeded: index &* 31 &+ seed) }
+    return Data(bytes)
   }
 
   /// Checks the values of the store and the number of large ones, and verifies the store.

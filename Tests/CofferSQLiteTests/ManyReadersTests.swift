@@ -1,6 +1,4 @@
 import CofferCore
-import CofferDatabase
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation
@@ -29,14 +27,6 @@ import Testing
     }
   }
 
-  private func wait(_ what: String, until isTrue: () async -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while await !isTrue() {
-      guard ContinuousClock.now < deadline else { throw TestFailure("timed out: \(what)") }
-      try await Task.sleep(for: .milliseconds(1))
-    }
-  }
-
   private func store(commits: Int = 1) async throws -> (TemporaryDirectory, SQLiteEngine) {
     let directory = try TemporaryDirectory()
     var configuration = SQLiteConfiguration()
@@ -54,7 +44,7 @@ import Testing
     let tasks = (0..<Self.lent).map { number in
       Task { try await engine.withSnapshot { _ in await gate.pass(number) } }
     }
-    try await wait("for the holders") { await gate.arrived.count == Self.lent }
+    try await eventually("all readers are held") { await gate.arrived.count == Self.lent }
     return tasks
   }
 
@@ -67,7 +57,7 @@ import Testing
     var waiting: [Task<Void, any Error>] = []
     for number in 0..<150 {
       waiting.append(Task { try await engine.withSnapshot { _ in served.withLock { $0.append(number) } } })
-      try await wait("for a waiter in the queue") { engine.waitingSnapshots == number + 1 }
+      try await eventually("the next one waits") { engine.waitingSnapshots == number + 1 }
     }
     // Reads of a single key and of the journal do not wait in the queue.
     #expect(try await engine.entry(StoreKey("k")) != nil)
@@ -90,7 +80,7 @@ import Testing
     let gate = Gate()
     let held = try await holders(engine, gate)
     let waiting = (0..<20).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
-    try await wait("for the queue") { engine.waitingSnapshots == 20 }
+    try await eventually("the others wait") { engine.waitingSnapshots == 20 }
     for (index, task) in waiting.enumerated() where index.isMultiple(of: 2) {
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
@@ -110,7 +100,7 @@ import Testing
     let gate = Gate()
     let held = try await holders(engine, gate)
     let waiting = (0..<5).map { _ in Task { try await engine.withSnapshot { $0.revision } } }
-    try await wait("for the queue") { engine.waitingSnapshots == 5 }
+    try await eventually("the others wait") { engine.waitingSnapshots == 5 }
     try await engine.close()
     for task in waiting {
       let error = await #expect(throws: StorageError.self) { try await task.value }
@@ -149,7 +139,7 @@ import Testing
         }
       }
     }
-    try await wait("for all readers to be held") { await gate.arrived.count >= Self.lent }
+    try await eventually("all readers are held") { await gate.arrived.count >= Self.lent }
     await gate.open()
     for task in tasks { try await task.value }
     try await engine.close()
@@ -170,7 +160,7 @@ import Testing
         }
       }
     }
-    try await wait("for all readers to be held") { await gate.arrived.count == 2 * Self.lent }
+    try await eventually("all readers are held") { await gate.arrived.count == 2 * Self.lent }
     await gate.open()
     for task in tasks { #expect(try await task.value == StoreRevision(1)) }
     try await first.close()

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation
@@ -38,11 +37,7 @@ import Testing
       let engine = try await SQLiteEngine.open(at: path)
       try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
     }
-    let deadline = ContinuousClock.now + .seconds(20)
-    while try openDescriptors(of: path) > 0, ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(5))
-    }
-    #expect(try openDescriptors(of: path) == 0)
+    try await eventually("the file is closed") { try openDescriptors(of: path) == 0 }
   }
 
   @Test func filesAreForThisUserAlone() async throws {

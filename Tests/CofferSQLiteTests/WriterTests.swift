@@ -1,5 +1,4 @@
 import CofferCore
-import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits

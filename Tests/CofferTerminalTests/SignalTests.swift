@@ -1,4 +1,6 @@
+import CofferCore
 import CofferTerminal
+import CofferTesting
 import Foundation
 import Testing
 
@@ -37,25 +39,13 @@ struct SignalTests {
   @Test("A handler that directly follows another one is called")
   func inTurn() async throws {
     for _ in 0..<20 {
-      let (signs, sign) = AsyncStream.makeStream(of: Void.self)
-      let signals = Signals([SIGUSR2]) { sign.yield() }
+      let isCalled = Locked(false)
+      let signals = Signals([SIGUSR2]) { isCalled.withLock { $0 = true } }
       // Dispatch registers a source in its own time; a signal before that is ignored.
-      let sender = Task {
-        while !Task.isCancelled {
-          kill(getpid(), SIGUSR2)
-          try await Task.sleep(for: .milliseconds(5))
-        }
+      try await eventually("the handler is called") {
+        kill(getpid(), SIGUSR2)
+        return isCalled.withLock { $0 }
       }
-      let receiver = Task { for await _ in signs { return } }
-      let watchdog = Task {
-        try await Task.sleep(for: .seconds(30))
-        receiver.cancel()
-        Issue.record("the handler was not called")
-      }
-      await receiver.value
-      watchdog.cancel()
-      sender.cancel()
-      _ = try? await sender.value
       withExtendedLifetime(signals) {}
     }
     // Signals that are still on their way must not meet the default action, which ends the process.

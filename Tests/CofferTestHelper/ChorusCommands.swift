@@ -1,11 +1,9 @@
 import CofferCore
-import CofferCrypto
+import CofferEncryption
 import CofferFileSystem
 import CofferFiles
-import CofferKeychain
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTestSupport
 import Foundation
 

@@ -1,4 +1,5 @@
-import Coffer
+import CofferPersistence
+import CofferTesting
 import Foundation
 
 private struct NumberClient: Persistable {
@@ -52,7 +53,8 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
     say("ended \(status & 0x7F)")
   default: break
   }
-  while true { try await Task.sleep(for: .seconds(60)) }
+  try await hang()
+  return true
 }
 
 /// Calls fork(2), which Swift does not offer, as a C library may.

@@ -1,5 +1,6 @@
 #if os(Linux)
   import CofferCore
+  import CofferTesting
   import Foundation
 
   /// Dumps core while an engine is alive, after printing a marker that is in ordinary memory.
@@ -12,6 +13,6 @@
     setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     signal(SIGABRT, SIG_DFL)
     withExtendedLifetime((engine, marker)) { _ = kill(getpid(), SIGABRT) }
-    try await Task.sleep(for: .seconds(60))
+    try await hang()
   }
 #endif

@@ -1,9 +1,7 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import Foundation
 

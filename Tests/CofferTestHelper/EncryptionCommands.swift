@@ -1,9 +1,8 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferKeychain
+import CofferFiles
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import Foundation
 
 /// Runs a command on the key ring of a database, or on the material of a keyring's item; returns whether it is one.

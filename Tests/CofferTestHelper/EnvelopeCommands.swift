@@ -1,5 +1,5 @@
 import CofferCore
-import CofferCrypto
+import CofferEncryption
 import Foundation
 
 /// Runs a command that seals envelopes, or returns `false` for another command.

@@ -1,5 +1,6 @@
 import Coffer
-import CofferLocks
+import CofferCore
+import CofferTesting
 import Foundation
 
 /// Commits once to a store with values that expired long ago, and waits until they are swept: "expire STORE files N",
@@ -28,13 +29,9 @@ func runOnExpiry(_ command: String, _ store: String, _ rest: [String]) async thr
 /// Waits until no value with the prefix `expired/` is stored.
 private func untilSwept(_ engine: any StorageEngine) async throws {
   guard let records = engine.as(SQLiteEngine.self) ?? engine.as(SlotEngine.self)?.journal else { throw Usage() }
-  let deadline = ContinuousClock.now + .seconds(60)
-  while ContinuousClock.now < deadline {
-    let isDone = try await records.withStoredSnapshot {
+  try await eventually("all are swept") {
+    try await records.withStoredSnapshot {
       try await $0.summaries(prefix: StoreKey("expired/"), after: nil, limit: 1).isEmpty
     }
-    if isDone { return }
-    try await Task.sleep(for: .milliseconds(2))
   }
-  throw Usage()
 }

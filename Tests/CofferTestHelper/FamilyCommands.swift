@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// Runs a command that adds members to a family, or returns `false` for another command.

@@ -1,7 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
-import CofferSlots
 import CofferTestSupport
 import Foundation
 
@@ -154,6 +152,7 @@ private func takeIn(_ path: String) async throws {
 /// Exits the process during concurrent commits and reads, without closing the store.
 private func exitWhileBusy(_ path: String) async throws {
   let engine = try await open(path)
+  let first = engine.latestRevision
   for task in 0..<4 {
     Task.detached {
       let key = try StoreKey("\(FileScenario.longKey.dropLast(2))\(task)")
@@ -163,7 +162,7 @@ private func exitWhileBusy(_ path: String) async throws {
       }
     }
   }
-  try await Task.sleep(for: .milliseconds(20))
+  try await eventually("commits are under way") { engine.latestRevision.rawValue > first.rawValue + 4 }
   exit(0)
 }
 

@@ -1,9 +1,7 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import Foundation
 
 /// Runs a command on a store with an anchor; returns whether it is one. STORE is a directory.

@@ -1,9 +1,7 @@
 import CofferCore
-import CofferCrypto
-import CofferKeychain
-import CofferLocks
-import CofferPrompt
-import CofferSlots
+import CofferEncryption
+import CofferFiles
+import CofferSecrets
 import CofferTestSupport
 import Foundation
 

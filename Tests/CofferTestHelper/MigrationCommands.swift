@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// Migrates three plain keys below a directory to encrypted ones, and prints each: "router-migrate ROOT [wait]"; or two

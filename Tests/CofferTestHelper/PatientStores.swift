@@ -1,5 +1,5 @@
+import CofferFiles
 import CofferSQLite
-import CofferSlots
 
 // Where several processes write, one of them may hold the lock of a store for seconds on a busy machine.
 

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferPostgreSQL
 import CofferTesting
 import Foundation
@@ -64,7 +63,8 @@ private struct PostgreSQLWriter {
     case .outcomeUnknown?: say("unknown \(id)")
     case .unavailable?, .busy?:
       say("refused \(id)")
-      try? await Task.sleep(for: .milliseconds(20))
+      var random = SystemRandomNumberGenerator()
+      try? await suspend(upTo: .milliseconds(40), using: &random)
     default: say("failed \(id) \(error)")
     }
   }

@@ -1,7 +1,5 @@
 import CofferCore
-import CofferLocks
-import CofferPreferences
-import CofferSlots
+import CofferFiles
 import CofferTestSupport
 import Foundation
 

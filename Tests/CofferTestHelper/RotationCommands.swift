@@ -1,15 +1,13 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferFiles
-import CofferLocks
 import CofferSQLite
-import CofferSlots
+import CofferTesting
 import Foundation
 
 /// Runs a command that writes all values of a store anew; returns whether it is one. STORE is a directory.
 func runRotation(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
-  if command == "rotate-by-itself" { return try await rotateByItself(path, hours: rest[0], delay: rest[1]) }
+  if command == "rotate-by-itself" { return try await rotateByItself(path, hours: rest[0], hangs: rest[1] == "true") }
   guard command == "rotate-values" || command == "shred-values" else { return false }
   let base: any StorageEngine =
     rest[0] == "file"
@@ -43,8 +41,8 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
 }
 
 /// Opens a store that rotates its keys by itself, with a clock that is ahead, until a line is read; prints the number
-/// of values that this process has written anew. With a delay in milliseconds, the first commit of values waits.
-private func rotateByItself(_ path: String, hours: String, delay: String) async throws -> Bool {
+/// of values that this process has written anew. If it hangs, a commit of values does not end.
+private func rotateByItself(_ path: String, hours: String, hangs: Bool) async throws -> Bool {
   let ahead = (Double(hours) ?? 0) * 3_600
   let values = Locked(0)
   var sqlite = SQLiteConfiguration()
@@ -59,9 +57,9 @@ private func rotateByItself(_ path: String, hours: String, delay: String) async 
   var configuration = EncryptionConfiguration()
   configuration.automaticRotation = RotationPolicy(maximumAge: .seconds(3_600))
   let engine = try await EncryptedEngine.open(
-    DelayedEngine(base, milliseconds: Int(delay) ?? 0), configuration: configuration
+    HangingEngine(base, hangs: hangs), configuration: configuration
   ) { _ in try testRoot() }
-  while readLine() == nil { try await Task.sleep(for: .seconds(1)) }
+  if readLine() == nil { try await hang() }
   try await engine.close()
   events.tellLater("end", .valuesNotCompared)  // after those of the rotation
   for await _ in told {}
@@ -69,17 +67,17 @@ private func rotateByItself(_ path: String, hours: String, delay: String) async 
   return true
 }
 
-/// An engine that prints a line before a commit of values, and then waits.
-private final class DelayedEngine: EngineDecorator {
+/// An engine that prints a line before a commit of values, which then does not end.
+private final class HangingEngine: EngineDecorator {
   let base: any StorageEngine
-  private let milliseconds: Int
+  private let hangs: Bool
 
-  init(_ base: any StorageEngine, milliseconds: Int) { (self.base, self.milliseconds) = (base, milliseconds) }
+  init(_ base: any StorageEngine, hangs: Bool) { (self.base, self.hangs) = (base, hangs) }
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    if milliseconds > 0, batch.operations.contains(where: { if case .put = $0 { true } else { false } }) {
+    if hangs, batch.operations.contains(where: { if case .put = $0 { true } else { false } }) {
       say("rotating")
-      try await Task.sleep(for: .milliseconds(milliseconds))
+      try await hang()
     }
     return try await base.commit(batch, from: origin)
   }

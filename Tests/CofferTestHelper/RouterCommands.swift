@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// Clears the stores of a router below a directory; returns whether the command is that.

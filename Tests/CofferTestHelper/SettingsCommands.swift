@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// Assigns 7 to a setting in a database and ends the process at once: "assign STORE settings|stored exit|_exit|kill".

@@ -1,5 +1,6 @@
 import Coffer
 import CofferEncryption
+import CofferTesting
 import Foundation
 
 /// Runs a command of stores with write-back; returns `false` if it is none.
@@ -44,5 +45,5 @@ private func writeBackAndEnd(_ path: String, ending: String, kind: String) async
   for number in 1...1_000 { try await store.save(number, for: StoreKey("n/\(number)")) }
   say("saved")
   if ending == "exit" { exit(0) }
-  while true { try await Task.sleep(for: .seconds(60)) }
+  try await hang()
 }

@@ -1,5 +1,5 @@
 #if os(Linux)
-  package import CofferProcessTesting
+  package import CofferTesting
   package import Foundation
   package import Testing
 
@@ -19,11 +19,7 @@
     /// - Parameter folder: the directory of the dump.
     package init(of helper: HelperProcess, in folder: TemporaryDirectory) throws {
       let marker = try #require(try helper.line())
-      let deadline = ContinuousClock.now + .seconds(120)
-      while helper.process.isRunning {
-        try #require(ContinuousClock.now < deadline)
-        usleep(10_000)
-      }
+      try blockUntil("the helper has dumped core") { !helper.process.isRunning }
       helper.wait()
       #expect(helper.process.terminationReason == .uncaughtSignal)
       let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasPrefix("core") }

@@ -1,2 +1,2 @@
 // The test support that is also public, for tests of applications.
-@_exported public import CofferProcessTesting
+@_exported public import CofferTesting

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// The preloaded library that makes system calls fail.

@@ -1,6 +1,6 @@
 import CofferCore
+package import CofferFiles
 import CofferSQLite
-package import CofferSlots
 import Foundation
 
 /// A slot store whose restoration is tested.

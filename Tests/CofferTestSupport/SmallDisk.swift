@@ -1,3 +1,4 @@
+import CofferTesting
 import Foundation
 
 /// A small `tmpfs` file system, unmounted when this object is deallocated.
@@ -20,12 +21,11 @@ package final class SmallDisk: Sendable {
   /// Remounts the file system read-only.
   package func makeReadOnly() throws {
     // A process that another test has just forked shares the open files until it calls exec.
-    for _ in 0..<1_000 {
-      if mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 { return }
-      guard errno == EBUSY else { break }
-      usleep(10_000)
+    try blockUntil("the files are closed") {
+      if mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT | MS_RDONLY), nil) == 0 { return true }
+      guard errno == EBUSY else { throw TestFailure("remount: \(String(cString: strerror(errno)))") }
+      return false
     }
-    throw TestFailure("remount: \(String(cString: strerror(errno)))")
   }
 }
 

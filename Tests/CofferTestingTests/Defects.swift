@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferTesting
 import Foundation
 

@@ -1,4 +1,3 @@
-import CofferProcessTesting
 import CofferTesting
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 
@@ -11,7 +11,7 @@ struct RunningProgramTests {
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     process.arguments = ["-c", "echo started; exec sleep 60"]
     let running = try blocking(number) { try RunningProgram(process, in: directory.url, deadline: 50) }
-    for _ in 0..<3_000 where try running.output().isEmpty { try await Task.sleep(for: .milliseconds(10)) }
+    try await eventually("the program starts") { try !running.output().isEmpty }
     running.signal(number)
     let ended = try await running.ended()
     #expect(ended.status == 128 + number)

@@ -1,5 +1,6 @@
-import Coffer
+import CofferCallbacks
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 

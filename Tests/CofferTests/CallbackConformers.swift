@@ -1,4 +1,4 @@
-import Coffer
+import CofferCallbacks
 import Foundation
 
 /// A callback storage written in Swift 6 mode without `Sendable`.

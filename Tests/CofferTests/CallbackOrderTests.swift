@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCallbacks
+import CofferCore
 import Dispatch
 import Testing
 

@@ -1,4 +1,4 @@
-import Coffer
+import CofferCallbacks
 import Testing
 
 /// Waits for a completion. A second call of the completion crashes the tests.

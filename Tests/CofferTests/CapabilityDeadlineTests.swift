@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import CofferTesting
 import Synchronization
 import Testing
@@ -55,8 +55,8 @@ private actor HeldCapability: Capability {
 
   /// Waits until the capability holds a call and its timer sleeps, and passes the deadline.
   private func passDeadline() async throws {
-    try await waitUntil("the call is held") { await capability.isHolding }
-    try await waitUntil("its timer sleeps") { clock.sleeperCount == 1 }
+    try await eventually("the call is held") { await capability.isHolding }
+    try await eventually("its timer sleeps") { clock.sleeperCount == 1 }
     clock.advance(by: .seconds(5))
   }
 
@@ -82,7 +82,7 @@ private actor HeldCapability: Capability {
     let start = Task { await codeThrown { try await manager.start() } }
     try await passDeadline()
     // The deactivation that follows waits for the call, and has a deadline too.
-    try await waitUntil("the timer of the deactivation sleeps") { clock.sleeperCount == 1 }
+    try await eventually("the timer of the deactivation sleeps") { clock.sleeperCount == 1 }
     clock.advance(by: .seconds(5))
     #expect(await start.value == .unavailable)
     #expect(manager.state(of: "a")?.isFailed == true && manager.state(of: "b") == .inactive)

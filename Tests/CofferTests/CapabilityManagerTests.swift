@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferPersistence
 import CofferTesting
 import Testing
 
@@ -27,7 +27,7 @@ private actor LoggedCapability: ReportingCapability {
   func fail() async throws { try await engine.close() }
 
   func activate() async throws {
-    if hangs { try await Task.sleep(for: .seconds(3_600)) }
+    if hangs { try await CofferTesting.hang() }
     if isBroken { throw Broken() }
     log.add("+\(name)")
   }

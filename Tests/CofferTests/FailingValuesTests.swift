@@ -1,6 +1,7 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferPersistence
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
-import Coffer
 import CofferFiles
+import CofferVault
 import Foundation
 import Testing
 

@@ -1,5 +1,7 @@
 import Coffer
-import CofferDatabase
+import CofferEncryption
+import CofferSQLite
+import CofferSecrets
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import CofferTesting
 import Foundation
 import Testing

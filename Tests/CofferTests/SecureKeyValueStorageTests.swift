@@ -1,4 +1,4 @@
-import Coffer
+import CofferCallbacks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

@@ -1,4 +1,4 @@
-import Coffer
+import CofferCallbacks
 import CofferTestTraits
 import Foundation
 import Testing

@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 import Synchronization
 import Testing
@@ -111,12 +111,3 @@ func codeThrown(_ body: () async throws -> Void) async -> StorageError.Code? {
 }
 
 let unavailable = StorageError(.unavailable, "The keyring is locked.")
-
-/// Waits until a condition holds, for two minutes at most.
-func waitUntil(_ what: String, _ condition: () async throws -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(120)
-  while try await !condition() {
-    try #require(ContinuousClock.now < end, "It did not happen within two minutes: \(what)")
-    try await Task.sleep(for: .milliseconds(2))
-  }
-}

@@ -1,8 +1,10 @@
-import Coffer
-import CofferLocks
+import CofferCallbacks
+import CofferCore
+import CofferPersistence
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 
@@ -59,7 +61,7 @@ import Testing
       try await store.transaction { transaction in
         try transaction.save(1, for: "a")
         begun.continuation.yield()
-        try? await Task.sleep(for: .seconds(600))
+        try? await hang()
       }
     }
     for await _ in begun.stream { break }
@@ -113,7 +115,7 @@ import Testing
     }
     #expect(error?.code == .busy && error?.message.contains("times") == true, "\(String(describing: error))")
     let stuck = await #expect(throws: StorageError.self) {
-      try await store.transaction(within: .milliseconds(1)) { _ in try await Task.sleep(for: .seconds(600)) }
+      try await store.transaction(within: .milliseconds(1)) { _ in try await hang() }
     }
     #expect(stuck?.code == .busy)
     #expect(try await store.load(Int.self, for: "n") != -1)

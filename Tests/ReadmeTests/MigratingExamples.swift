@@ -1,5 +1,5 @@
 // The Swift code of the article "Values of earlier versions", compiled and run: ReadmeTests compares them line by line.
-import Coffer
+import CofferRouter
 import Foundation
 import Testing
 

@@ -28,7 +28,8 @@ import Testing
 
   @Test func theArticleShowsWhatIsCompiled() throws {
     let compiled = try text("Examples/ClientMacro/Sources/ClientMacro/Layouts.swift")
-    let shown = fences(in: try text("Sources/Coffer/Coffer.docc/Clients.md")).filter { $0.code.first == "@Client" }
+    let article = try text("Sources/CofferPersistence/CofferPersistence.docc/ClientsOfAnApp.md")
+    let shown = fences(in: article).filter { $0.code.first == "@Client" }
     #expect(shown.count == 1)
     for fence in shown { #expect(missingParagraphs(of: fence.code, in: compiled) == []) }
   }

@@ -1,9 +1,11 @@
+// The Swift code of README.md and of the article Tour, compiled and run: ReadmeTests compares them line by line.
 import Coffer
+import CofferCallbacks
 import CofferCore
 import CofferFileSystem
-// The Swift code of README.md and of the article Tour, compiled and run: ReadmeTests compares them line by line.
-import CofferLocks
+import CofferPersistence
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 
@@ -56,7 +58,7 @@ struct ReadmeExamples {
     let store = TypedStore(engine: engine)
 
     let ending = Task {
-      while applied.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+      try await eventually("the theme is applied") { applied.withLock { !$0.isEmpty } }
       try await engine.close()
     }
     try await store.save(Theme(name: "Night", isDark: true), for: "theme")  // survives power loss when it returns
@@ -83,7 +85,7 @@ struct ReadmeExamples {
     try await SystemDirectories.$current.withValue(system) {
       let router = StorageRouter()
       let ending = Task {
-        while used.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually("the value is used") { used.withLock { !$0.isEmpty } }
         try await router.close()
       }
       try await router.set(.dark, for: .appearance)

@@ -12,7 +12,7 @@ struct ReadmeTests {
     arguments: [
       ("README.md", "ReadmeExamples.swift"), ("Sources/Coffer/Coffer.docc/Tour.md", "ReadmeExamples.swift"),
       ("Sources/Coffer/Coffer.docc/Events.md", "EventExamples.swift"),
-      ("Sources/Coffer/Coffer.docc/Encryption.md", "EncryptionExamples.swift"),
+      ("Sources/CofferRouter/CofferRouter.docc/Encryption.md", "EncryptionExamples.swift"),
       ("Sources/Coffer/Coffer.docc/Migrating.md", "MigratingExamples.swift"),
       ("Sources/Coffer/Coffer.docc/MovingToCoffer.md", "MigratingExamples.swift"),
     ])

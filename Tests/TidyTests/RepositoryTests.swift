@@ -39,6 +39,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     Rule(
       "programs of tests are installed", for: startsPrograms,
       { unknownPrograms($0, tables: Repository.this.file("run").map(packageTables) ?? []) }),
+    Rule("tests do not sleep", for: { $0.isIn("Tests") && isSwift($0) }, sleeps),
     Rule("programs of tests start alone", for: { $0.path.contains("Test") && isSwift($0) }, unguardedStarts),
     Rule(
       "requirements have tests", for: { $0.path == "docs/requirements.md" },
@@ -89,6 +90,20 @@ struct RepositoryTests {
     #expect(unusedDependencies(manifests, of: Repository.this.files) == [])
   }
 
+  @Test("Every public type was decided on: docs/public-names.txt lists them")
+  func publicNamesAreListed() throws {
+    let list = try #require(Repository.this.file("docs/public-names.txt"))
+    let (listed, found) = (Set(list.lines.filter { !$0.isEmpty }), publicTypes(of: Repository.this.files))
+    #expect(found.subtracting(listed).sorted() == [], "not listed")
+    #expect(listed.subtracting(found).sorted() == [], "listed, but not there")
+  }
+
+  @Test("`import Coffer` brings at most 60 types")
+  func theFrontIsSmall() {
+    let names = typesOfTheFront(Repository.this.files)
+    #expect((30...60).contains(names.count), "\(names.count): \(names.sorted())")
+  }
+
   @Test("The script has the tasks that CI calls")
   func continuousIntegrationHasItsTasks() throws {
     let run = try #require(Repository.this.file("run"))
@@ -109,7 +124,7 @@ struct RepositoryTests {
 /// Code whose programs the tests start.
 @Sendable private func startsPrograms(_ file: SourceFile) -> Bool {
   isSwift(file) && !file.path.hasPrefix("Tests/TidyTests/")
-    && (file.isIn("Tests") || file.path.hasPrefix("Sources/CofferProcessTesting/"))
+    && (file.isIn("Tests") || file.path.hasPrefix("Sources/CofferTesting/Processes/"))
 }
 @Sendable private func isText(_ file: SourceFile) -> Bool {
   let endings = ["swift", "md", "sh", "h", "c", "json", "yml", "modulemap", "txt", "html", "css", "js"]

@@ -246,7 +246,7 @@ struct ApplicationRuleTests {
     #expect(borrowedNames(swift(line, at: "Tests/CofferTests/S.swift")) == [])
   }
 
-  @Test(arguments: ["import Coffer", "@testable import WatchifyKit", "public import CofferDatabase"])
+  @Test(arguments: ["import Coffer", "@testable import WatchifyKit", "public import CofferSQLite"])
   func othersAreNot(_ line: String) {
     #expect(borrowedNames(swift(line, at: "Watchify/Sources/WatchifyKit/S.swift")) == [])
   }
@@ -297,5 +297,25 @@ struct ProgramRuleTests {
   @Test func startsBesideOthersAreFound() {
     #expect(unguardedStarts(swift("let process = Process()\ntry process.run()")).count == 1)
     #expect(unguardedStarts(swift("let process = Process()\ntry process.runUnblocked()")) == [])
+  }
+}
+
+@Suite("Wait rules")
+struct WaitRuleTests {
+  @Test(arguments: [
+    "try await Task.sleep(for: .seconds(1))", "while !isDone { usleep(5) }", "Thread.sleep(forTimeInterval: 1)",
+    "sleep(1)", "Glibc.nanosleep(&time, nil)", "ContinuousClock().sleep(for: pause)", "usleep(5)  // time passes:",
+    "let a = \"// time passes: no\"; usleep(5)", "func eventually(_ isSo: () -> Bool) {",
+  ])
+  func sleepsAreFound(_ line: String) {
+    #expect(sleeps(swift(line)).count == 1)
+  }
+
+  @Test(arguments: [
+    "usleep(5)  // time passes: the disk is slow", "try await clock.sleep(for: .zero)", "run(\"sleep(1)\")",
+    "// usleep(5)", "Sleeps(2)", "try await eventually(\"it ends\") { isDone }",
+  ])
+  func theseDoNotSleep(_ line: String) {
+    #expect(sleeps(swift(line)) == [])
   }
 }

@@ -1,6 +1,6 @@
 // The examples of the vault specification, verbatim except for indentation, each with the declarations that it assumes.
 // `DocumentTests` compares them with the document. The examples are written for Swift 5 mode, so this target uses it.
-import Coffer
+import CofferVault
 import Foundation
 
 struct User: Codable, Equatable {

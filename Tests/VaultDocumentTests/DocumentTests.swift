@@ -14,7 +14,7 @@ import Testing
   func everyExampleIsCompiledVerbatim() throws {
     let fences = Self.fences(try String(contentsOf: Self.document, encoding: .utf8))
     let examples = try Self.lines(of: "Tests/VaultDocumentTests/DocumentExamples.swift")
-    let contract = try Self.lines(of: "Sources/Coffer/Vault/SwiftVaultService.swift")
+    let contract = try Self.lines(of: "Sources/CofferVault/SwiftVaultService.swift")
     var (compiled, signatures) = (0, 0)
     for fence in fences {
       if fence.count == 1 && !fence[0].hasPrefix("try") || fence[0].hasPrefix("public protocol") {

@@ -1,5 +1,6 @@
-import Coffer
 import CofferFileSystem
+import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 
@@ -46,10 +47,10 @@ import Testing
     let other = service
     let preferences = UserPreferences(theme: "dark")
     monitorExample(service: service)
-    while await !Seen.preferences.contains(preferences) {
+    try await eventually("the preferences are heard") {
       let data = try JSONEncoder().encode(preferences)
       try await other.saveData(data, forKey: "user_preferences", transactionID: UUID())
-      try await Task.sleep(for: .milliseconds(1))
+      return await Seen.preferences.contains(preferences)
     }
     try await engine.close()  // ends the monitors
   }
@@ -58,12 +59,12 @@ import Testing
   @Test func theDataManagerHearsAnotherService() async throws {
     let other = service
     let manager = DataManager(service: service)
-    while await !Seen.reloadedKeys.contains("managed") {
+    try await eventually("the key is reloaded") {
       try await other.saveData(Data(), forKey: "managed", transactionID: UUID())
-      try await Task.sleep(for: .milliseconds(1))
+      return await Seen.reloadedKeys.contains("managed")
     }
     try await other.clearAll()
-    while await Seen.fullReloads == 0 { try await Task.sleep(for: .milliseconds(1)) }
+    try await eventually("everything is reloaded") { await Seen.fullReloads > 0 }
     withExtendedLifetime(manager) {}
     try await engine.close()
   }

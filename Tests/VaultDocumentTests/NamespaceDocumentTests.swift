@@ -1,4 +1,4 @@
-import Coffer
+import CofferVault
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import Foundation
 import Testing
 
@@ -37,7 +37,7 @@ import Testing
   @Test func whatThePrintedCodeHasStoredIsLoadedAndTheOtherWayRound() async throws {
     try await use { adapter in
       let printed: PersistenceCapability = AdapterBasedPersistence(adapter: adapter)
-      let own: PersistenceCapability = Coffer.AdapterBasedPersistence(adapter: adapter)
+      let own: PersistenceCapability = CofferPersistence.AdapterBasedPersistence(adapter: adapter)
       for (writer, reader) in [(printed, own), (own, printed), (own, own)] {
         for text in ["dark", "", "\"quoted\"", "a \\ b\n", "null", "7"] { try await exchange(text, writer, reader) }
         for data in [Data(), Data([0, 255]), Data("\"AQI=\"".utf8)] { try await exchange(data, writer, reader) }
@@ -48,7 +48,8 @@ import Testing
       try await printed.save("dark", for: "theme")
       #expect(try await own.load(key: "theme") == Data("\"dark\"".utf8), "the stored bytes")
       #expect(
-        try await Coffer.AdapterBasedPersistence(adapter: adapter).store.load(String.self, for: "theme") == "dark")
+        try await CofferPersistence.AdapterBasedPersistence(adapter: adapter).store.load(String.self, for: "theme")
+          == "dark")
     }
   }
 
@@ -56,7 +57,7 @@ import Testing
   @Test func bytesThatAreNotJSONAreKept() async throws {
     try await use { adapter in
       try await adapter.write(key: "theme", data: Data("dark".utf8))
-      let own = Coffer.AdapterBasedPersistence(adapter: adapter)
+      let own = CofferPersistence.AdapterBasedPersistence(adapter: adapter)
       let error = await #expect(throws: StorageError.self) { try await own.load(String.self, for: "theme") }
       #expect(error?.code == .decodingFailed)
       #expect(try await own.load(key: "theme") == Data("dark".utf8))
@@ -66,7 +67,7 @@ import Testing
   // Requirement 1.19
   @Test func aClientOfThreeMembersIsSaved() async throws {
     try await use { adapter in
-      let persistence = Coffer.AdapterBasedPersistence(adapter: adapter)
+      let persistence = CofferPersistence.AdapterBasedPersistence(adapter: adapter)
       let client = PrintedClient(persistence: persistence)
       try await client.persistState()
       try await client.restoreState()
@@ -81,8 +82,8 @@ import Testing
     let fences = DocumentTests.fences(try String(contentsOf: Self.document, encoding: .utf8))
     let compiled = try DocumentTests.lines(of: "Tests/VaultDocumentTests/PrintedPersistence.swift")
     let adapter = try DocumentTests.lines(of: "Sources/CofferCore/Contract/StorageAdapter.swift")
-    let client = try DocumentTests.lines(of: "Sources/Coffer/Clients/Client.swift")
-    let persistence = try DocumentTests.lines(of: "Sources/Coffer/Persistence/PersistenceCapability.swift")
+    let client = try DocumentTests.lines(of: "Sources/CofferPersistence/Clients/Client.swift")
+    let persistence = try DocumentTests.lines(of: "Sources/CofferPersistence/PersistenceCapability.swift")
     #expect(fences.count == 5)
     for line in fences[0] { #expect(client.contains { $0.replacing("any ", with: "").hasSuffix(line) }, "\(line)") }
     #expect(persistence.contains(run: fences[1]))

@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import Foundation
 
 // The code that document 1 prints. What makes it complete stands at the end of each type. The client with the macro is

@@ -1,4 +1,5 @@
 import Coffer
+import CofferCore
 import Foundation
 
 /// A decorator that forwards every call.

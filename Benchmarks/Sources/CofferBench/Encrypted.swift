@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import Foundation
 
 /// Measures what encryption adds to puts, gets and listings of a database.

@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 func measureGets(_ bench: inout Bench, _ directory: URL) async throws {

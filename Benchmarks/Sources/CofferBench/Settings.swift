@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// Measures settings in a database: a read that is current across processes, and a write beside a relaxed commit of the

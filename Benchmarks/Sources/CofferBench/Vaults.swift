@@ -1,4 +1,4 @@
-import Coffer
+import CofferVault
 import Foundation
 
 /// Measures the calls of document 0's service in the three stores that it names, each with 100 values.

@@ -185,7 +185,7 @@ private enum Function {
     case "pthread_mutex_lock", "pthread_mutex_trylock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock":
       self = .locking
     // `Locked.withLock` and `withLockIfAvailable`, which are not inlined.
-    case let name where name.hasPrefix("$s11CofferLocks6LockedC8withLock"): self = .locking
+    case let name where name.hasPrefix("$s10CofferCore6LockedC8withLock"): self = .locking
     // Whether a thread waits is a matter of time; and without valgrind, the clock is read without a system call.
     case "__futex_abstimed_wait_common", "sem_post", "syscall", "epoll_wait", "clock_gettime", "time_syscall":
       self = .waiting

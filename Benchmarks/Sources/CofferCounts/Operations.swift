@@ -1,7 +1,7 @@
 import BenchValgrind
-import Coffer
 import CofferPostgreSQL
 import CofferPostgreSQLBench
+import CofferRouter
 import Foundation
 
 /// The store that `coffer get` reads.

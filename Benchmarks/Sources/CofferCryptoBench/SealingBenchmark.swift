@@ -1,6 +1,6 @@
 import CofferCOpenSSL
 import CofferCore
-import CofferCrypto
+import CofferEncryption
 import Foundation
 
 /// Seals and opens one value as an envelope and, for comparison, with OpenSSL alone.

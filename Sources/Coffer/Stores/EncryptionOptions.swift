@@ -1,6 +1,6 @@
 import CofferCore
 public import CofferEncryption
-import CofferKeychain
+package import CofferSecrets
 
 /// The settings of encrypted stores (``StoreLocation/encrypted(_:)``) and of encrypted keys in other stores.
 ///
@@ -15,11 +15,11 @@ public struct EncryptionOptions: Sendable {
   /// By default, the desktop's keyring holds a random key for each application, which is created together with the
   /// first encrypted store (`KeychainKeyProvider`). Machines without a keyring need another source.
   public var key: RootKeySource?
-  /// The providers of the key material that encryption policies name (``EncryptionPolicy/keyMaterial``).
+  /// The providers of the key material that encryption policies name (`EncryptionPolicy.keyMaterial`).
   public var providers: [KeyMaterialSource: any KeyMaterialProviding] = [:]
   /// The manner of encryption of new encrypted stores. An existing one keeps its own.
   ///
-  /// The algorithm that a key declares (``SecurityPolicy/encrypted(_:)``) decides for its values; that of the settings
+  /// The algorithm that a key declares (`SecurityPolicy.encrypted`) decides for its values; that of the settings
   /// for keys of an encrypted store that declare none. Names of single keys in a store of plain values are not hidden.
   public var settings = EncryptionSettings()
   /// When the key of a store is replaced without a call, in the background while the store is open; `nil`, the default,
@@ -44,13 +44,13 @@ public struct EncryptionOptions: Sendable {
   /// ```
   public var freshness: (@Sendable (_ store: String) -> FreshnessSettings?)?
   /// Whether the store that is opened next is anchored as it is.
-  var acceptsRollback = false
+  package var acceptsRollback = false
   /// The service of the keyring that holds the default key.
-  var service = "coffer"
+  package var service = "coffer"
   /// The provider of the key of the store that is opened next, if its keys name one.
-  var material: KeyMaterialSource?
+  package var material: KeyMaterialSource?
   /// The encryption that a key of the store that is opened next declares.
-  var declared: (@Sendable (StoreKey) -> ValueEncryption?)?
+  package var declared: (@Sendable (StoreKey) -> ValueEncryption?)?
 
   /// Creates the default settings.
   public init() {}
@@ -60,7 +60,7 @@ public struct EncryptionOptions: Sendable {
   ///   - name: the key material that the policy of the store's keys names, if any.
   ///   - keychain: the settings of the keychain with the default key.
   /// - Throws: `unavailable` if no provider has that name.
-  func source(_ name: KeyMaterialSource?, _ keychain: KeychainConfiguration) throws -> RootKeySource {
+  package func source(_ name: KeyMaterialSource?, _ keychain: KeychainConfiguration) throws -> RootKeySource {
     guard let name else {
       return key
         ?? .provider(KeychainKeyProvider(service: service, configuration: keychain), named: "encryption-key")
@@ -90,7 +90,7 @@ public struct EncryptionOptions: Sendable {
   }
 
   /// Returns the options for single keys in a store of plain values, whose names cannot be hidden.
-  func configurationOfSingleKeys(in engine: any StorageEngine) -> EncryptionConfiguration {
+  package func configurationOfSingleKeys(in engine: any StorageEngine) -> EncryptionConfiguration {
     var settings = settings
     settings.hidesNames = false
     return configuration(settings, of: engine)

@@ -1,10 +1,8 @@
 public import CofferCore
 import CofferFileSystem
 import CofferFiles
-package import CofferKeychain
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
+package import CofferSecrets
 import Foundation
 
 extension StoreLocation {
@@ -106,7 +104,7 @@ extension StoreLocation {
 
 extension StorageEngine {
   /// Returns an engine with the requested access: this one, or a decorator that refuses to write.
-  func allowing(_ access: StoreAccess) -> any StorageEngine {
+  package func allowing(_ access: StoreAccess) -> any StorageEngine {
     access == .readOnly && !isReadOnly ? ReadOnlyEngine(self) : self
   }
 }

@@ -73,7 +73,7 @@ extension StoreLocation {
 
   /// Validates the names and paths of the location.
   /// - Throws: `invalidLocation` when a name or path is missing or invalid.
-  func check() throws {
+  package func check() throws {
     func require(_ isFine: Bool, _ message: String) throws {
       guard isFine else { throw StorageError.invalidLocation(message) }
     }

@@ -1,9 +1,8 @@
 public import CofferCore
-public import CofferCrypto
-public import CofferKeychain
-public import CofferPresence
+public import CofferEncryption
+public import CofferFiles
 public import CofferSQLite
-public import CofferSlots
+public import CofferSecrets
 
 /// The settings for opening a store of any kind by its location.
 public struct StoreOptions: Sendable {
@@ -59,7 +58,7 @@ public struct StoreOptions: Sendable {
   }
 
   /// Returns the access control that a key of the opened store declares.
-  var declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)? {
+  package var declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)? {
     get { slots.declaredAccessControl }
     set { (keychain.store.declaredAccessControl, slots.declaredAccessControl) = (newValue, newValue) }
   }

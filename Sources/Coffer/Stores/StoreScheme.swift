@@ -65,7 +65,7 @@ public struct StoreScheme: Sendable {
 
 extension StoreScheme {
   /// Returns the scheme with a name: one of those given, or a registered one.
-  static func named(_ name: some StringProtocol, in schemes: [StoreScheme]) -> StoreScheme? {
+  package static func named(_ name: some StringProtocol, in schemes: [StoreScheme]) -> StoreScheme? {
     all(schemes).first { $0.name == name }
       ?? EngineScheme.registered.first { $0.aliases.contains { $0 == name } }.map(StoreScheme.init)
   }

@@ -1,21 +1,21 @@
-import Foundation
+package import Foundation
 
 /// The encoding of values: `Data` and `String` as they are, all other types by the codec. Failures are `StorageError`.
 /// A class, so that passing it on copies one reference.
 package final class ByteCoding: Sendable {
   let codec: any StoreCodec
-  let location: String
+  package let location: String
   let holdsPropertyLists: Bool
   /// The schemas of values by key; `nil` if none is declared.
-  let schema: StoreSchema?
+  package let schema: StoreSchema?
   /// Whether the codec also encodes `Data` and `String`, which are stored as they are otherwise.
-  let encodesAllTypes: Bool
+  package let encodesAllTypes: Bool
 
   /// Returns the coding of values in the form of a router's serializer.
   /// - Parameters:
   ///   - codec: the codec of all types; `nil` for `Data` and `String` as they are.
   ///   - isNative: whether preferences have values of their property list types.
-  func serialized(by codec: (any StoreCodec)?, isNative: Bool) -> ByteCoding {
+  package func serialized(by codec: (any StoreCodec)?, isNative: Bool) -> ByteCoding {
     ByteCoding(
       codec: codec ?? self.codec, location: location, holdsPropertyLists: holdsPropertyLists && isNative,
       encodesAllTypes: codec != nil)
@@ -47,7 +47,7 @@ package final class ByteCoding: Sendable {
   }
 
   /// Returns a value as it is stored, given its bytes: in preferences as its property list type, if it has one.
-  func stored<T>(
+  package func stored<T>(
     _ value: T, isNative: Bool = true, for key: StoreKey, bytes: () throws -> Data
   ) throws -> EncodedValue {
     do {
@@ -85,14 +85,14 @@ package final class ByteCoding: Sendable {
 
   /// Returns a stored value, given a function that decodes its bytes.
   /// - Parameter isNative: whether a property list type of preferences is read as such.
-  func value<T>(
+  package func value<T>(
     _ type: T.Type, of encoded: EncodedValue, isNative: Bool, for key: StoreKey, decode: (Data) throws -> T
   ) throws -> T {
     if let error = StorageError.otherForm(encoded.attributes, at: location, key: key) { throw error }
     do {
       if encoded.attributes.isEmpty { return try decode(encoded.data) }
       return try attributed(type, of: encoded, isNative: isNative, decode: decode)
-    } catch let error as DataMigrationError {
+    } catch let error as StorageError where error.location.isEmpty {
       throw error.locating(at: location, key: key)
     } catch {
       throw StorageError(

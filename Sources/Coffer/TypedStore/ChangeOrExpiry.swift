@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Waits for the next change of a key, or for the expiry of its present value if that comes first.

@@ -1,22 +1,22 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A decoded value. A class, so that a cache hit copies one reference under the lock.
 @usableFromInline
-final class Box<T: Sendable>: AnyBox {
+package final class Box<T: Sendable>: AnyBox {
   @usableFromInline let value: T
   /// The size of the encoded value in bytes.
-  let size: Int
+  package let size: Int
 
   /// Required, so that an instance can be made of a stored type: generic code looks a named one up each time.
-  required init(_ value: T, size: Int = 0) {
+  package required init(_ value: T, size: Int = 0) {
     self.value = value
     self.size = size
   }
 }
 
 /// A type-erased `Box`.
-protocol AnyBox: AnyObject, Sendable {
+package protocol AnyBox: AnyObject, Sendable {
   var size: Int { get }
 }
 

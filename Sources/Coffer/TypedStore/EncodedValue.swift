@@ -1,4 +1,5 @@
-import CofferPreferences
+import CofferCore
+import CofferFiles
 package import Foundation
 
 /// A value as an engine stores it: its bytes, and the attributes by which the store or a reader interprets them.
@@ -6,12 +7,12 @@ package struct EncodedValue: Hashable, Sendable {
   package let data: Data
   package let attributes: ValueAttributes
 
-  init(_ data: Data, _ attributes: ValueAttributes = .none) {
+  package init(_ data: Data, _ attributes: ValueAttributes = .none) {
     self.data = data
     self.attributes = attributes
   }
 
-  init(_ entry: StoreEntry) { self.init(entry.value, entry.attributes) }
+  package init(_ entry: StoreEntry) { self.init(entry.value, entry.attributes) }
 
   /// Creates the form of a value in a store of preferences: its property list type if it has one, else `bytes`.
   init<T>(preference value: T, otherwise bytes: () throws -> Data) rethrows {
@@ -24,7 +25,7 @@ package struct EncodedValue: Hashable, Sendable {
   }
 
   /// Returns the value with the date from which it is absent.
-  func expiring(_ date: Date?) -> EncodedValue {
+  package func expiring(_ date: Date?) -> EncodedValue {
     date.map { EncodedValue(data, ValueAttributes(expires: $0).merging(attributes)) } ?? self
   }
 

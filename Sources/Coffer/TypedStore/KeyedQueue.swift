@@ -1,7 +1,7 @@
-import CofferLocks
+import CofferCore
 
 /// A set of asynchronous locks, one per key, which are acquired in the order of arrival.
-final class KeyedQueue: Sendable {
+package final class KeyedQueue: Sendable {
   private struct Waiter {
     let id: UInt64
     let continuation: CheckedContinuation<Bool, Never>
@@ -15,9 +15,11 @@ final class KeyedQueue: Sendable {
 
   private let state = Locked(State())
 
+  package init() {}
+
   /// Runs `body` while holding the lock of a key.
   /// - Throws: `CancellationError` when the task was cancelled while it waited, and any error of `body`.
-  func run<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
+  package func run<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
     guard await enter(key) else { throw CancellationError() }
     defer { leave(key) }
     return try await body()

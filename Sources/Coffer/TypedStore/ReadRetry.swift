@@ -65,12 +65,12 @@ extension StorageEngine {
 
 extension StorageError {
   /// Whether a read that failed may succeed although neither the stored bytes nor the store has changed.
-  var isWorthRepeating: Bool {
+  package var isWorthRepeating: Bool {
     ![.decodingFailed, .damaged, .migrationFailed, .newerFormat, .closed].contains(code) && !isAboutQuestion
   }
 
   /// Whether two failures would tell a person the same.
-  func isSame(as other: StorageError) -> Bool {
+  package func isSame(as other: StorageError) -> Bool {
     code == other.code && message == other.message && key == other.key
   }
 }

@@ -1,8 +1,8 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// The end of one run of a policy, a step, a migration or a commit, which any number of tasks await.
-final class SharedOutcome: Sendable {
+package final class SharedOutcome: Sendable {
   private struct Waiter {
     let continuation: CheckedContinuation<Void, any Error>
     let timer: Task<Void, any Error>?
@@ -20,8 +20,10 @@ final class SharedOutcome: Sendable {
 
   private let state = Locked(State())
 
+  package init() {}
+
   /// Ends the run.
-  func finish(_ outcome: Result<Void, any Error>) {
+  package func finish(_ outcome: Result<Void, any Error>) {
     let waiters = state.withLock { state in
       state.outcome = outcome
       defer { state.waiters = [:] }
@@ -32,11 +34,11 @@ final class SharedOutcome: Sendable {
 
   /// Waits for the end of the run.
   /// - Throws: the error of the run; `late` after `limit`; `CancellationError`.
-  func wait(_ limit: Duration, orThrow late: any Error) async throws { try await wait((limit, late)) }
+  package func wait(_ limit: Duration, orThrow late: any Error) async throws { try await wait((limit, late)) }
 
   /// Waits for the end of the run, however long it takes.
   /// - Throws: the error of the run; `CancellationError`.
-  func wait() async throws { try await wait(nil) }
+  package func wait() async throws { try await wait(nil) }
 
   private func wait(_ deadline: (limit: Duration, late: any Error)?) async throws {
     let id = UUID()

@@ -25,14 +25,14 @@ public struct StoreBatch: Sendable {
     save(try CodedValue(store: store, key: key).ready(value, expires: expires))
   }
 
-  mutating func save(_ value: ReadyValue) { add(value.operation, value.traits, (value.key, value.box)) }
+  package mutating func save(_ value: ReadyValue) { add(value.operation, value.traits, (value.key, value.box)) }
 
   /// Removes a value. Removing a missing value is not an error.
   public mutating func delete(_ key: StoreKey) { delete(key, store.traits) }
 
-  mutating func delete(_ key: StoreKey, _ traits: ValueTraits) { add(.delete(key), traits, (key, nil)) }
+  package mutating func delete(_ key: StoreKey, _ traits: ValueTraits) { add(.delete(key), traits, (key, nil)) }
 
-  mutating func clear(prefix: StoreKey, _ traits: ValueTraits) {
+  package mutating func clear(prefix: StoreKey, _ traits: ValueTraits) {
     written.removeAll { $0.key.hasPrefix(prefix) }
     add(.clear(prefix: prefix), traits, nil)
   }

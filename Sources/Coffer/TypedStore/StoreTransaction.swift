@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 public import Foundation
 
 /// The reads and writes of one attempt of `TypedStore.transaction`.
@@ -6,8 +6,8 @@ public import Foundation
 /// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
 /// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
 public final class StoreTransaction: Sendable {
-  let attempt: TransactionAttempt
-  let store: TypedStore
+  package let attempt: TransactionAttempt
+  package let store: TypedStore
 
   init(_ attempt: TransactionAttempt, _ store: TypedStore) {
     self.attempt = attempt
@@ -36,7 +36,7 @@ public final class StoreTransaction: Sendable {
     try save(CodedValue(store: store, key: key).ready(value, expires: expires))
   }
 
-  func save(_ value: ReadyValue) throws { try attempt.put(value.key, value.encoded, value.box, value.traits) }
+  package func save(_ value: ReadyValue) throws { try attempt.put(value.key, value.encoded, value.box, value.traits) }
 
   /// Removes a value. Removing a missing value is not an error.
   /// - Throws: `StorageError` with code `closed` outside of the closure.

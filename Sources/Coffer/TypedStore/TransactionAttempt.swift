@@ -1,8 +1,8 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// One attempt of a transaction: what it has read, from one snapshot, and what it will write.
-final class TransactionAttempt: Sendable {
+package final class TransactionAttempt: Sendable {
   private struct State {
     /// The revision of each key that was read; `nil` for an absent key.
     var read: [StoreKey: StoreRevision?] = [:]
@@ -42,7 +42,7 @@ final class TransactionAttempt: Sendable {
   }
 
   /// Returns a value as the attempt sees it.
-  func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
+  package func load<P: ValuePlan>(_ plan: P) async throws -> P.Value? {
     do {
       guard let stored = try await value(of: plan.key) else { return nil }
       return try plan.decode(stored)
@@ -68,7 +68,7 @@ final class TransactionAttempt: Sendable {
     try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box), traits)
   }
 
-  func delete(_ key: StoreKey, _ traits: ValueTraits) throws {
+  package func delete(_ key: StoreKey, _ traits: ValueTraits) throws {
     try add(Write(operation: .delete(key), key: key, value: nil, box: nil), traits)
   }
 
@@ -98,7 +98,7 @@ final class TransactionAttempt: Sendable {
   var damaged: [StoreKey: @Sendable () async throws -> Void] { state.withLock { $0.damaged } }
 
   /// Records what must be done outside of the snapshot before the closure runs again.
-  func prepare(_ preparation: @escaping @Sendable () async throws -> Void) {
+  package func prepare(_ preparation: @escaping @Sendable () async throws -> Void) {
     state.withLock { $0.preparation = $0.preparation ?? preparation }
   }
 

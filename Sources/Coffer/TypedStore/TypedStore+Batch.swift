@@ -39,7 +39,9 @@ extension TypedStore {
     }
   }
 
-  func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws -> [T?] {
+  package func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws
+    -> [T?]
+  {
     if let pending {
       let values = pending.values(of: keys)
       if values.allSatisfy({ $0 != nil }) {

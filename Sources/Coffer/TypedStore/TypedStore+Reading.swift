@@ -5,7 +5,7 @@ extension TypedStore {
   ///   - read: reads; called again after damage was handled or a value migrated.
   ///   - handle: handles damage; throws if the value is none of those that are read, or cannot be replaced.
   @inline(__always)  // A read that succeeds costs no frame.
-  func reading<R>(
+  package func reading<R>(
     _ read: () async throws -> R, damaged handle: (StorageError) async throws -> Void = { throw $0 }
   ) async throws -> R {
     do { return try await read() } catch let error as StorageError {

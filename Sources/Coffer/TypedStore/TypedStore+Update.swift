@@ -1,4 +1,4 @@
-import CofferPresence
+import CofferCore
 public import Foundation
 
 extension TypedStore {
@@ -25,7 +25,7 @@ extension TypedStore {
     try await update(CodedValue<T>(store: self, key: key), durability, transaction, transform)
   }
 
-  func update<P: WritablePlan>(
+  package func update<P: WritablePlan>(
     _ plan: P, _ durability: StoreDurability, _ transaction: TransactionID?,
     _ transform: (P.Value?) throws -> P.Value?
   ) async throws -> P.Value? {

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 import Foundation
 
 extension TypedStore {
@@ -26,7 +25,7 @@ extension TypedStore {
     values(CodedValue<T>(store: self, key: key))
   }
 
-  func values<P: ValuePlan>(_ plan: P) -> AsyncStream<Result<P.Value?, StorageError>> {
+  package func values<P: ValuePlan>(_ plan: P) -> AsyncStream<Result<P.Value?, StorageError>> {
     let key = plan.key
     // Subscribe before the first read, so that no change falls between the two.
     let changes = engine.changes(since: nil)

@@ -1,4 +1,4 @@
-import CofferPresence
+import CofferCore
 import CofferSQLite
 public import Foundation
 
@@ -32,18 +32,18 @@ public final class TypedStore: Sendable {
   public let engine: any StorageEngine
   /// The origin that marks this store's own commits.
   public let origin: StoreOrigin
-  let coding: ByteCoding
+  package let coding: ByteCoding
   let cache: DecodedCache?
-  let pending: WriteBuffer?
+  package let pending: WriteBuffer?
   let updates = KeyedQueue()
   /// The turns of the transactions that are repeated.
   let repetitions = KeyedQueue()
   /// The turns of the migrations of single keys.
   let migrations = KeyedQueue()
   let reads: SharedReads
-  let damage: DamageHandler
+  package let damage: DamageHandler
   /// What is rare about the values of keys that no router declares.
-  let traits: ValueTraits
+  package let traits: ValueTraits
 
   /// Creates a typed store over an engine.
   /// - Parameters:
@@ -96,7 +96,7 @@ public final class TypedStore: Sendable {
 
   /// - Parameters:
   ///   - encodesAllTypes: whether the codec also encodes `Data` and `String`.
-  init(
+  package init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)?, schema: StoreSchema? = nil,
@@ -138,7 +138,7 @@ public final class TypedStore: Sendable {
   }
 
   @inline(__always)  // one frame less for each save
-  func save(
+  package func save(
     _ value: ReadyValue, _ durability: StoreDurability = .full, _ transaction: TransactionID? = nil
   ) async throws {
     if transaction == nil, try addToPending(value, durability) { return }
@@ -149,7 +149,7 @@ public final class TypedStore: Sendable {
   /// Commits a batch and caches the values that it has written; `nil` is a deletion.
   /// - Parameter traits: what is rare about one of the values; by default, what may be rare in this store.
   @discardableResult
-  func commit(
+  package func commit(
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits? = nil
   ) async throws -> StoreCommit {
     let traits = traits ?? self.traits
@@ -164,7 +164,7 @@ public final class TypedStore: Sendable {
   }
 
   /// Caches the values that a batch has written, except those that must be asked for each time.
-  func cached(
+  package func cached(
     _ commit: StoreCommit, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ batch: WriteBatch, _ traits: ValueTraits
   ) {
     guard let cache else { return }
@@ -195,14 +195,14 @@ public final class TypedStore: Sendable {
   }
 
   /// Reads a value, and recovers from an error.
-  func load(_ plan: some ValuePlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
+  package func load(_ plan: some ValuePlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
     do { return try await read(plan, notCachedAt: known) } catch let error as StorageError {
       return try await recover(from: error, plan)
     }
   }
 
   /// Recovers from the error of a read, and reads the value again: what the recovery has written.
-  func recover(from error: StorageError, _ plan: some ValuePlan) async throws -> (any AnyBox)? {
+  package func recover(from error: StorageError, _ plan: some ValuePlan) async throws -> (any AnyBox)? {
     try await recover(from: error) {
       try await read(plan)
     } damaged: {
@@ -212,7 +212,7 @@ public final class TypedStore: Sendable {
 
   /// Returns the box of a key from memory, or else the revision for which the cache was valid.
   @usableFromInline
-  func lookUp(_ key: StoreKey) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
+  package func lookUp(_ key: StoreKey) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
     if let pending, let value = pending.value(of: key) { return (value.box, nil) }
     guard let (box, validTo, _) = cache?.lookUp(key) else { return (nil, nil) }
     return (box, validTo)
@@ -221,7 +221,7 @@ public final class TypedStore: Sendable {
   /// Reads a value from the cache, or else from the engine.
   /// - Parameter known: the revision for which the cache, where the value is missing, was valid; `nil` to look it up.
   @inline(__always)  // one frame less for each read
-  func read(_ plan: any BoxedPlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
+  package func read(_ plan: any BoxedPlan, notCachedAt known: StoreRevision? = nil) async throws -> (any AnyBox)? {
     let key = plan.key
     if let pending, let value = pending.value(of: key) {
       if let box = value.box, plan.accepts(box) { return box }
@@ -281,7 +281,7 @@ public final class TypedStore: Sendable {
   /// Returns the value of a box if it is a `T`. A box has exactly the type it was created with, so comparing the types
   /// makes the unchecked cast safe.
   @inlinable
-  static func unbox<T: Sendable>(_ box: (any AnyObject & Sendable)?) -> T? {
+  package static func unbox<T: Sendable>(_ box: (any AnyObject & Sendable)?) -> T? {
     guard let box, type(of: box) == Box<T>.self else { return nil }
     return unsafeDowncast(box, to: Box<T>.self).value
   }

@@ -1,8 +1,8 @@
-import Foundation
+package import Foundation
 
 /// How the value of one key is decoded. It is read in a box, so that the path of a read is not generic: generic code
 /// looks its types up in each call.
-protocol BoxedPlan: Sendable {
+package protocol BoxedPlan: Sendable {
   var key: StoreKey { get }
   /// What is rare about the value, so that only such values are asked about it.
   var traits: ValueTraits { get }
@@ -17,7 +17,7 @@ protocol BoxedPlan: Sendable {
 
 /// How a value of one type is decoded, and what is done if its bytes are damaged. A typed store makes it of a type and
 /// its codec, a router of a declared key; what they do with a value is written once, for both.
-protocol ValuePlan<Value>: BoxedPlan {
+package protocol ValuePlan<Value>: BoxedPlan {
   associatedtype Value: Sendable
 
   var store: TypedStore { get }
@@ -29,16 +29,16 @@ protocol ValuePlan<Value>: BoxedPlan {
 }
 
 extension BoxedPlan {
-  func accepts(_ box: any AnyObject) -> Bool { ObjectIdentifier(type(of: box)) == boxType }
+  package func accepts(_ box: any AnyObject) -> Bool { ObjectIdentifier(type(of: box)) == boxType }
 }
 
 extension ValuePlan {
-  var boxType: ObjectIdentifier { ObjectIdentifier(Box<Value>.self) }
+  package var boxType: ObjectIdentifier { ObjectIdentifier(Box<Value>.self) }
 
-  func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(try decode(encoded), size: encoded.data.count) }
+  package func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(try decode(encoded), size: encoded.data.count) }
 
   /// Runs the policy for damage after a read has failed, and returns if the value should be read again.
-  func handle(_ error: StorageError) async throws {
+  package func handle(_ error: StorageError) async throws {
     try await store.damage.handle(key, after: error, damagePlan) { encoded in
       // A value of another version is intact: the next read migrates it.
       do { _ = try decode(encoded) } catch let error as StorageError where error.code == .migrationNeeded {}
@@ -47,54 +47,65 @@ extension ValuePlan {
 }
 
 /// What is rare about a value, or about the values of a batch: decided once, and passed down with each call.
-struct ValueTraits: OptionSet {
-  let rawValue: UInt8
+package struct ValueTraits: OptionSet {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
 
   /// The value may have a version, so that a newer one must not be overwritten.
-  static let versioned = ValueTraits(rawValue: 1)
+  package static let versioned = ValueTraits(rawValue: 1)
   /// The user is asked before each read, so that the value must not be cached.
-  static let guarded = ValueTraits(rawValue: 2)
+  package static let guarded = ValueTraits(rawValue: 2)
   /// A write is committed before the call returns, also in a store with write-back.
-  static let immediate = ValueTraits(rawValue: 4)
+  package static let immediate = ValueTraits(rawValue: 4)
 }
 
 /// The same for a value that is also written.
-protocol WritablePlan<Value>: ValuePlan {
+package protocol WritablePlan<Value>: ValuePlan {
   /// Returns a value with what a write of it needs.
   /// - Parameter expires: the date from which the value is absent; `nil` for what the key declares.
   func ready(_ value: Value, expires: Date?) throws -> ReadyValue
 }
 
 /// A value that its plan has encoded: saves, batches and transactions write it without its type.
-struct ReadyValue: Sendable {
-  let key: StoreKey
-  let encoded: EncodedValue
-  let box: any AnyBox
-  let traits: ValueTraits
+package struct ReadyValue: Sendable {
+  package let key: StoreKey
+  package let encoded: EncodedValue
+  package let box: any AnyBox
+  package let traits: ValueTraits
 
-  var operation: WriteBatch.Operation { .put(key, encoded.data, encoded.attributes) }
+  package init(key: StoreKey, encoded: EncodedValue, box: any AnyBox, traits: ValueTraits) {
+    self.key = key
+    self.encoded = encoded
+    self.box = box
+    self.traits = traits
+  }
+
+  package var operation: WriteBatch.Operation { .put(key, encoded.data, encoded.attributes) }
 }
 
 /// The plan of a value of a typed store.
-struct CodedValue<Value: Sendable>: Sendable {
-  let store: TypedStore
-  let key: StoreKey
+package struct CodedValue<Value: Sendable>: Sendable {
+  package let store: TypedStore
+  package let key: StoreKey
   /// The policy for damage of a call; `nil` for that of the store.
-  var damage: DamagePlan?
+  package var damage: DamagePlan?
 
-  var traits: ValueTraits { store.traits }
+  package var traits: ValueTraits { store.traits }
 }
 
 extension CodedValue: BoxedPlan, ValuePlan where Value: Decodable {
-  var damagePlan: DamagePlan {
+  package var damagePlan: DamagePlan {
     damage ?? DamagePlan(store.damage.policy) { [store, key] in store.coding.marked(EncodedValue($0), for: key) }
   }
 
-  func decode(_ encoded: EncodedValue) throws -> Value { try store.coding.decode(Value.self, from: encoded, for: key) }
+  package func decode(_ encoded: EncodedValue) throws -> Value {
+    try store.coding.decode(Value.self, from: encoded, for: key)
+  }
 }
 
 extension CodedValue where Value: Encodable {
-  func ready(_ value: Value, expires: Date? = nil) throws -> ReadyValue {
+  package func ready(_ value: Value, expires: Date? = nil) throws -> ReadyValue {
     let encoded = try store.coding.encode(value, for: key).expiring(expires)
     return ReadyValue(key: key, encoded: encoded, box: Box(value, size: encoded.data.count), traits: traits)
   }
@@ -104,16 +115,16 @@ extension CodedValue: WritablePlan where Value: Codable {}
 
 /// The plan of a value whose stored form is cached, to be decoded by the caller.
 private struct StoredForm: BoxedPlan {
-  let key: StoreKey
-  let traits: ValueTraits
-  let boxType = ObjectIdentifier(Box<EncodedValue>.self)
+  package let key: StoreKey
+  package let traits: ValueTraits
+  package let boxType = ObjectIdentifier(Box<EncodedValue>.self)
 
-  func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(encoded, size: encoded.data.count) }
+  package func box(_ encoded: EncodedValue) throws -> any AnyBox { Box(encoded, size: encoded.data.count) }
 }
 
 extension TypedStore {
   /// Returns the stored form of a value, for types that are not `Sendable`.
-  func storedForm(of key: StoreKey) async throws -> EncodedValue? {
+  package func storedForm(of key: StoreKey) async throws -> EncodedValue? {
     Self.unbox(try await read(StoredForm(key: key, traits: traits)))
   }
 }

@@ -31,7 +31,7 @@ extension TypedStore {
     try await loadVersioned(CodedValue<T>(store: self, key: key))
   }
 
-  func loadVersioned<P: ValuePlan>(_ plan: P) async throws -> Versioned<P.Value> {
+  package func loadVersioned<P: ValuePlan>(_ plan: P) async throws -> Versioned<P.Value> {
     try await pending?.flush([plan.key])
     return try await reading {
       let entry = try await engine.versionedEntry(plan.key)
@@ -61,7 +61,7 @@ extension TypedStore {
     return try await saveIfUnchanged(value, since: revision, durability, transaction)
   }
 
-  func saveIfUnchanged(
+  package func saveIfUnchanged(
     _ value: ReadyValue, since revision: StoreRevision?, _ durability: StoreDurability = .full,
     _ transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
@@ -86,13 +86,13 @@ extension TypedStore {
 
 extension StorageEngine {
   /// Returns the entry of a key, with a revision that a later write can require.
-  func versionedEntry(_ key: StoreKey) async throws -> StoreEntry? {
+  package func versionedEntry(_ key: StoreKey) async throws -> StoreEntry? {
     try requireConditions(isReadOnly ? .revisions : .conditions)
     return try await entry(key)
   }
 
   /// Returns a batch with preconditions, if the engine can check them.
-  func checkingConditions(_ batch: WriteBatch) throws -> WriteBatch {
+  package func checkingConditions(_ batch: WriteBatch) throws -> WriteBatch {
     // A store that is open for reading only refuses the commit.
     if !isReadOnly { try requireConditions(.conditions) }
     return batch

@@ -1,5 +1,5 @@
 import CofferCGio
-import CofferLocks
+import CofferCore
 
 /// A service that answers the calls to a name on a bus.
 ///

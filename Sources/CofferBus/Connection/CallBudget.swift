@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// The time that all calls of one operation have together, in addition to the timeout of each call.
 package final class CallBudget: Sendable {

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A call whose caller may time out before the reply arrives.

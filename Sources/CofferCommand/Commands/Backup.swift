@@ -1,7 +1,7 @@
 import Coffer
-import CofferKeychain
+import CofferFiles
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

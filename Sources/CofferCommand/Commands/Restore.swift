@@ -1,8 +1,8 @@
 import Coffer
 import CofferEncryption
-import CofferKeychain
+import CofferFiles
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

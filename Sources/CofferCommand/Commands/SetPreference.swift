@@ -1,4 +1,6 @@
 import Coffer
+import CofferCore
+import CofferFiles
 import CofferTerminal
 import Foundation
 

@@ -1,5 +1,6 @@
 import Coffer
 import CofferEncryption
+import CofferSQLite
 import CofferTerminal
 
 /// Implements `coffer verify`, which reads every value once and lists the damaged ones.

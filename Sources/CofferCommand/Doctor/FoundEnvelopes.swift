@@ -1,9 +1,7 @@
 import Coffer
 import CofferFileSystem
 import CofferFiles
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
 import Foundation
 
 /// The values in files or preferences that begin like envelopes, as they are found without their records.

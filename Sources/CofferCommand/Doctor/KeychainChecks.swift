@@ -1,6 +1,6 @@
 import Coffer
 import CofferFileSystem
-import CofferKeychain
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

@@ -1,10 +1,8 @@
 import Coffer
 import CofferFileSystem
 import CofferFiles
-import CofferKeychain
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

@@ -1,7 +1,7 @@
 import Coffer
+import CofferCore
 import CofferEncryption
 import CofferFileSystem
-import CofferLocks
 import CofferTerminal
 import Foundation
 

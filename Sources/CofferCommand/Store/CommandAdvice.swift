@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 
 extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.

@@ -1,7 +1,6 @@
 import Coffer
-import CofferCrypto
 import CofferEncryption
-import CofferKeychain
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

@@ -1,5 +1,4 @@
 import Coffer
-import CofferCrypto
 import CofferEncryption
 import CofferTerminal
 

@@ -1,4 +1,6 @@
 import Coffer
+import CofferEncryption
+import CofferSecrets
 import CofferTerminal
 import Foundation
 

@@ -1,5 +1,5 @@
 import Coffer
-import CofferCrypto
+import CofferEncryption
 import CofferTerminal
 import Foundation
 

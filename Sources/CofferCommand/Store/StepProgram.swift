@@ -1,6 +1,5 @@
 import Coffer
 import CofferCore
-import CofferLocks
 import CofferTerminal
 import Foundation
 

@@ -1,4 +1,5 @@
 import Coffer
+import CofferSQLite
 import CofferTerminal
 
 extension StorageEngine {

@@ -1,5 +1,3 @@
-import CofferLocks
-
 /// A page of a journal.
 package struct JournalPage: Sendable {
   /// The commits of the page, in the order of their revisions.

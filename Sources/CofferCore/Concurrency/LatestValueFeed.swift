@@ -1,5 +1,3 @@
-import CofferLocks
-
 /// Delivers the present value to any number of subscribers, then each change. A slow subscriber may skip intermediate
 /// values, but always receives the latest one.
 ///

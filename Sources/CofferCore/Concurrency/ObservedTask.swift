@@ -1,4 +1,3 @@
-import CofferLocks
 package import Foundation
 
 /// A long task whose state is delivered while it runs: as a stream of the latest state and as `Foundation.Progress`.

@@ -1,4 +1,3 @@
-import CofferLocks
 import Foundation
 
 /// Runs a blocking closure on a dispatch queue instead of Swift's cooperative thread pool.

@@ -1,4 +1,3 @@
-import CofferLocks
 package import Foundation
 
 /// The times at which an engine removes its expired values: after a commit, at most once a minute, and never for a

@@ -1,5 +1,3 @@
-import CofferLocks
-
 /// A kind of store that another module adds to the locations of this process: the scheme of their texts, and how they
 /// are opened.
 ///

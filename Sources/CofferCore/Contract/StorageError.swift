@@ -67,6 +67,8 @@ public struct StorageError: Error, Sendable {
     public static let decodingFailed = Code("decodingFailed")
     /// Any other failure of the operating system or a library.
     public static let inputOutput = Code("inputOutput")
+    /// The declaration of a key or of a store is incomplete, or its parts contradict each other.
+    public static let invalidDeclaration = Self("invalidDeclaration")
   }
 
   /// A failure as reported by the operating system or a library.

@@ -1,4 +1,3 @@
-import CofferLocks
 import Foundation
 
 /// An engine over a third-party ``StorageAdapter``. It declares no capabilities.

@@ -1,4 +1,3 @@
-import CofferLocks
 import Foundation
 
 /// An engine that keeps all values in memory, for tests, previews and caches. Its content is lost when it is released.

@@ -1,5 +1,3 @@
-import CofferLocks
-
 /// An engine for a store that could not be opened. It opens the store once that is possible: when the directory is
 /// mounted, the keyring unlocked, or the permission granted.
 ///

@@ -1,4 +1,3 @@
-import CofferLocks
 import Dispatch
 
 /// A hook for logging and metrics: what stores open, commit, repair, repeat and find damaged, never their values.

@@ -1,4 +1,3 @@
-import CofferLocks
 public import Foundation
 
 /// The identifier of one logical change. Several commits may carry the same identifier.

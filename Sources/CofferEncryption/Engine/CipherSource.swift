@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// The newest known state of a store's key ring, which concurrent callers read again together.
 final class CipherSource: Sendable {

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferCrypto
 
 extension EncryptedEngine {
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {

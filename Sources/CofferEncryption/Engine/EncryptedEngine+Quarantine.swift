@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferCrypto
 public import Foundation
 
 /// The quarantine of the store, with the names that callers know.

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferCrypto
 import Foundation
 
 /// Each snapshot has the state of the key ring at its own revision, which opens all of its values: the keys that a

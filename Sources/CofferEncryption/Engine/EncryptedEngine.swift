@@ -1,6 +1,4 @@
 public import CofferCore
-import CofferCrypto
-import CofferLocks
 import Foundation
 
 /// A decorator that encrypts the values of any store, and on request hides the names of its keys.

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferCrypto
 
 extension StorageError.Code {
   /// A value is stored in plain where only encrypted ones are accepted. It is intact, and stays as it is.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Keeps the newest ``NameIndex`` of a store, and derives those of snapshots from it.

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferCrypto
-import CofferLocks
 import Foundation
 
 /// The keys under which a store with hidden names keeps its values.

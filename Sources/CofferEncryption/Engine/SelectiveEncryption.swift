@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferLocks
 
 /// A decorator of a store of plain values that encrypts those of some keys.
 ///

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import Foundation
 
 /// How the entries of a store are sealed and opened under one state of its key ring. It never changes.

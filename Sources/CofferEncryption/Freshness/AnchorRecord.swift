@@ -1,5 +1,4 @@
 package import CofferCore
-package import CofferCrypto
 package import Foundation
 
 /// What an anchor keeps about a store. `docs/formats/freshness.md` describes it byte by byte.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import CofferFileSystem
 public import Foundation
 

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferCrypto
-import CofferLocks
 import Foundation
 
 /// The comparison of a store with its anchor when it is opened, and its acceptance as it is.

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferCrypto
-import CofferLocks
 import Foundation
 
 /// The freshness of one open store: compares it with its anchor when it is opened and before each update of the anchor.

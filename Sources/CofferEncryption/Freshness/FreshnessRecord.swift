@@ -1,5 +1,4 @@
 package import CofferCore
-package import CofferCrypto
 package import Foundation
 
 /// The record of an encrypted store by which an older copy of the store is recognized: a number that only grows, sealed

@@ -1,5 +1,3 @@
-package import CofferCrypto
-
 /// An algorithm for authenticated encryption.
 public enum EncryptionAlgorithm: String, CaseIterable, Hashable, Sendable {
   /// AES-256-GCM (NIST SP 800-38D), the fastest one on processors with instructions for AES.

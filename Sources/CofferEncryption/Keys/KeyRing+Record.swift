@@ -1,5 +1,4 @@
 import CofferCore
-package import CofferCrypto
 package import Foundation
 
 extension KeyRing {

@@ -1,5 +1,4 @@
 package import CofferCore
-package import CofferCrypto
 package import Foundation
 
 /// The data keys of one encrypted store, with what they are used for.

@@ -1,5 +1,4 @@
 import CofferCore
-package import CofferCrypto
 package import Foundation
 
 /// A data key in a key ring, with its history.

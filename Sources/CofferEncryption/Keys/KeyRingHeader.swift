@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferCrypto
 package import Foundation
 
 /// The plain beginning of a sealed key ring, which can be read without its root key.

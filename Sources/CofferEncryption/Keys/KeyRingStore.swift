@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferCrypto
 import Foundation
 
 /// The key ring of a store, opened with its root key.

@@ -1,4 +1,3 @@
-package import CofferCrypto
 package import Foundation
 
 /// How a root key is derived from what its owner has. A key ring states it in its header, in plain.

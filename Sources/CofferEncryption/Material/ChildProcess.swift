@@ -1,7 +1,6 @@
 #if os(Linux)
   import CofferCShims
-  import CofferCrypto
-  import CofferLocks
+  import CofferCore
   import Foundation
 
   /// A program whose standard output is read, and which can be killed at any time by its id. `Foundation.Process` would

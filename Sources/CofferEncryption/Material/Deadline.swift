@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// Returns the result of `body`, or throws an error when a time has passed (`nil`: no limit).
 ///

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import Foundation
 
 /// The rules that random key material has to follow, wherever it comes from.

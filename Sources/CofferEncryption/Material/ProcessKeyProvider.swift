@@ -1,6 +1,5 @@
 #if os(Linux)
   import CofferCore
-  import CofferCrypto
   public import Foundation
 
   /// A provider that runs a program for each request and reads the key material from its standard output.

@@ -1,6 +1,4 @@
 import CofferCore
-package import CofferCrypto
-import CofferLocks
 import Foundation
 
 /// Derives the root keys of one store from a source, which is read at most once.

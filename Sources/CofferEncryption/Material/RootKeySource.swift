@@ -1,5 +1,4 @@
 import CofferCore
-public import CofferCrypto
 public import Foundation
 
 /// A source of the root key of an encrypted store: a passphrase, or random key material from a file, a systemd

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Checks the rotation policy of an engine for as long as it is open.

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferCrypto
 import Foundation
 
 extension EncryptedEngine {

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferCrypto
-import CofferLocks
 import Foundation
 
 extension EncryptedEngine {

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import Foundation
 
 /// Writes the values of a store anew until each has the form that its key ring demands.

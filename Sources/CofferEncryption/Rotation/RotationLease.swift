@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// The agreement of several processes that one of them rotates a store by itself: a system record with the date until

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import Foundation
 
 /// The values in a store that destroyed keys have encrypted.

@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferLocks
 package import Foundation
 
 /// An open directory, whose files are accessed relative to its descriptor, whatever happens to its path.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// A watcher that reports files written in place and directories that have changed, and calls back once per interval.

@@ -1,6 +1,6 @@
 #if os(Linux)
   import CofferCMicrohttpd
-  import CofferLocks
+  import CofferCore
   import Dispatch
   import Glibc
 

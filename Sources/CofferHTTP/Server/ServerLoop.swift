@@ -1,6 +1,6 @@
 #if os(Linux)
   import CofferCMicrohttpd
-  import CofferLocks
+  import CofferCore
   import Glibc
 
   /// What tasks and callers hand over to the thread of a loop.

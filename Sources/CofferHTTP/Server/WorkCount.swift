@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// Counts what is under way, and reports when nothing is.
 final class WorkCount: Sendable {

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// Looks at the head of a store for commits of other processes: between 250 ms and 2 s after the last look, and at once
 /// when a hint arrives. The journal is the truth; a hint that is lost only delays.

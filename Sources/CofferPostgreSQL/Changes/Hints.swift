@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Tells other processes that there are commits, and hears about theirs, by `NOTIFY`.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// What a process knows of the history of a store, by which it recognizes another one.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// The queue of a store's commits. There is no timer: the requests that arrive during a transaction form the next
 /// group.

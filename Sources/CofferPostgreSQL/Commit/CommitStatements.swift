@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// The statements of a commit. Each names its store in `$1`.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// The checksums of rows: what SQLite stores keep, with the store, and bound to the revision by an operation that SQL

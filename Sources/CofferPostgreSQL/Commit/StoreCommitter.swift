@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Commits groups for a store: borrows connections, repeats what was certainly not applied, and finds out the outcome

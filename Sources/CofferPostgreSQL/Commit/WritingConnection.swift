@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// A connection that commits, with the row of `writers` by which a lost commit is resolved.

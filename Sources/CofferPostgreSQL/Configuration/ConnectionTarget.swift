@@ -1,7 +1,6 @@
 import CofferCPostgreSQL
 import CofferCore
-import CofferCrypto
-import CofferLocks
+import CofferEncryption
 import Foundation
 
 /// The hosts of a database, how to connect to it, and the name of a store in it.

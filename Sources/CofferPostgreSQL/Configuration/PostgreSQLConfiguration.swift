@@ -1,5 +1,5 @@
 public import CofferCore
-public import CofferCrypto
+public import CofferEncryption
 
 /// The settings with which a store in a PostgreSQL server is opened.
 ///

@@ -1,5 +1,5 @@
 import CofferCPostgreSQL
-import CofferLocks
+import CofferCore
 
 /// An open connection as libpq sees it.
 ///

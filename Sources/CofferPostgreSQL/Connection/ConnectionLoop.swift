@@ -1,5 +1,5 @@
 import CofferCPostgreSQL
-import CofferLocks
+import CofferCore
 import Glibc
 
 /// The thread on which libpq is called for all connections of the process.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// What the users of a connection and the thread of its loop share.
 final class ConnectionStatus: Sendable {

@@ -1,5 +1,5 @@
 import CofferCPostgreSQL
-import CofferLocks
+import CofferCore
 import Dispatch
 
 /// Looks up names of hosts, which blocks a thread for as long as the system's resolver takes.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 extension ServerConnection {
   /// Connects to the primary among the hosts of a target.

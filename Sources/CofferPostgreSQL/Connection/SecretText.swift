@@ -1,4 +1,4 @@
-import CofferCrypto
+import CofferEncryption
 
 /// A password as libpq takes it.
 struct SecretText: Sendable, Equatable {

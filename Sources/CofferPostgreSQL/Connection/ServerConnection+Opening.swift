@@ -1,5 +1,5 @@
 import CofferCPostgreSQL
-import CofferLocks
+import CofferCore
 
 extension ConnectFailure {
   /// Creates the failure of a server that has not confirmed a commit, although another one may; `nil` for an error that

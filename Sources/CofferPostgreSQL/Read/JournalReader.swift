@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// Reads commits back from the journal.

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferEncoding
-import CofferLocks
 import Foundation
 
 /// One state of a store: a transaction at the isolation level `REPEATABLE READ`, on a connection of its own.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// Lends connections, each to one task at a time, and opens up to a limit of them.
 final class ConnectionPool<Connection: Sendable>: Sendable {

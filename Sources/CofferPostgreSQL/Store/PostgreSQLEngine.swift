@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 
 /// A storage engine that keeps stores in a PostgreSQL server, version 15 or newer, for processes on many machines.
 ///

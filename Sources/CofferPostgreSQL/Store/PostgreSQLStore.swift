@@ -1,6 +1,4 @@
 import CofferCore
-import CofferEncoding
-import CofferLocks
 import Foundation
 
 /// A store of a database, which all handles of one process on it share.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// The availability of a store: whether its server can be used, and whether the store is there.
 final class StoreCondition: Sendable {

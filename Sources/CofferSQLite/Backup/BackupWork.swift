@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// A long-running operation on a background thread that stops between two steps once its task is cancelled.

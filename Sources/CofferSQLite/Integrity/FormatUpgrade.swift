@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// The upgrade of a store from an earlier format, in one transaction.

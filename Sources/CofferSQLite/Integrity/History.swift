@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// The history of a store, and the comparison of its journal with its wake-up file.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Reads past damaged pages whose results are proven otherwise: the checksum of a row proves its content; the count and

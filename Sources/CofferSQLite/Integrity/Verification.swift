@@ -1,7 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferEncoding
-import CofferLocks
 import Foundation
 
 extension SQLiteEngine {

@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// Reads commits back from the journal.

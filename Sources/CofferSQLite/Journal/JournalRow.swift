@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// A row of the journal: `docs/formats/sqlite.md`, "coffer_journal".

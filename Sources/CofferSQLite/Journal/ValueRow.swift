@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 
 /// A row of `coffer_values`, read by a statement over ``columns``; its bytes are valid until the next step.
 package struct ValueRow {
@@ -45,7 +44,7 @@ package struct ValueRow {
 
   /// Whether the checksum of the row matches its contents under this key.
   func isWhole(_ key: StoreKey) -> Bool {
-    Int64(bound(including(attributes, in: CofferEncoding.checksum(key, value)), to: revision)) == checksum
+    Int64(bound(including(attributes, in: CofferCore.checksum(key, value)), to: revision)) == checksum
   }
 
   /// The contribution of the row to the digest of all rows.

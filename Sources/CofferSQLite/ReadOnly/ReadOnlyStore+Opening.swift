@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferLocks
 import Foundation
 
 extension ReadOnlyStore {

@@ -1,7 +1,6 @@
 import CofferCSQLite
 import CofferCore
 import CofferFileSystem
-import CofferLocks
 import Foundation
 
 /// A store that is open for reading only. It writes nothing, creates no file and polls for the commits of others.

@@ -1,6 +1,5 @@
 import CofferCSQLite
 package import CofferCore
-import CofferEncoding
 import Foundation
 
 /// A read connection and its prepared statements.

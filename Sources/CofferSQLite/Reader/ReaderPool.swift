@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Dispatch
 
 /// A pool of read connections, lent in two ways that never wait for each other.

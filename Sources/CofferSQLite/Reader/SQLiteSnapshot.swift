@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// A snapshot of a store, held by a read transaction on a borrowed reader.

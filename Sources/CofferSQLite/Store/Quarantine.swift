@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Keeps copies of damaged values in the quarantine table, and reports each damaged value once.

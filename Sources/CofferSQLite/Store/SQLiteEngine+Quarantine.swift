@@ -1,6 +1,4 @@
 public import CofferCore
-import CofferEncoding
-import CofferLocks
 public import Foundation
 
 extension SQLiteEngine: QuarantiningEngine {

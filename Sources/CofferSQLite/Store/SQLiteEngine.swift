@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 import Dispatch
 
 /// A storage engine that keeps a store in one SQLite database file. This is the default embedded engine.

@@ -1,7 +1,6 @@
 import CofferCSQLite
 import CofferCore
 import CofferFileSystem
-import CofferLocks
 import Foundation
 
 /// The writer, readers and feeds that all handles of one process on one database file share.

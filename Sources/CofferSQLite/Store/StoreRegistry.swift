@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// The registry of the stores that this process has open, one for each file, however its path is spelled.

@@ -1,7 +1,6 @@
 import CofferCShims
 import CofferCore
 import CofferFileSystem
-import CofferLocks
 import Foundation
 
 /// A small file beside the database that holds the newest revision, mapped by every process that has the store open.

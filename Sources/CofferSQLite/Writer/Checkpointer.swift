@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferLocks
 import Dispatch
 
 /// Copies the write-ahead log into the database concurrently with commits, on a separate connection and queue.

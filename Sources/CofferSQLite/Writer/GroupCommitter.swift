@@ -1,6 +1,5 @@
 import CofferCSQLite
 package import CofferCore
-import CofferEncoding
 package import Foundation
 
 /// The write connection of this process, which commits a group of batches with one sync.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// A batch with everything that can be computed on the caller's thread, so that the write transaction stays short.

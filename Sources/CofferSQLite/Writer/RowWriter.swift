@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 
 /// Writes the rows of values, and maintains their count and digest (``LiveRows``).

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Dispatch
 
 /// Timeouts, damaged pages and device failures.
@@ -89,7 +88,7 @@ extension Array {
 }
 
 extension Result {
-  var error: (any Error)? {
+  package var error: (any Error)? {
     if case .failure(let error) = self { error } else { nil }
   }
 

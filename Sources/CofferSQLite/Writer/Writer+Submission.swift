@@ -1,5 +1,4 @@
 package import CofferCore
-import CofferLocks
 import Dispatch
 
 /// The recipient of the outcome of a batch.

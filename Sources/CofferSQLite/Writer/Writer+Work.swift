@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// Work on the writer's thread other than committing batches.

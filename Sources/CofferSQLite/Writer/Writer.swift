@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import Foundation
 
 /// The queue of commits, which owns the write connection.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Dispatch
 import Foundation
 

@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 
 /// A recorder of the events and spans of stores, for tests.
 ///

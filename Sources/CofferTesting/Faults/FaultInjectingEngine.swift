@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 
 /// An engine that forwards every call to another engine, except that it fails or delays the calls a test selects.
 ///

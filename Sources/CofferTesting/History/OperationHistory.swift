@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A record of what clients have done, and of what they were told, for a check afterwards.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// A clock that advances only when a test advances it.
 ///

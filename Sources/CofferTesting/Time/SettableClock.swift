@@ -1,5 +1,4 @@
 public import CofferCore
-import CofferLocks
 public import Foundation
 
 /// A clock of dates that a test sets, forwards or backwards, for the expiry of values.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferFileSystem
 import CofferTerminal
 import CofferTestSupport

@@ -2,9 +2,7 @@ import CofferCore
 import CofferEncryption
 import CofferFileSystem
 import CofferFiles
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
 import CofferTesting
 import Foundation
 

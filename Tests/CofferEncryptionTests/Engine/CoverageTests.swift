@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferTestSupport
 import CofferTestTraits

@@ -1,6 +1,5 @@
 #if os(Linux) || os(macOS)
   import CofferCore
-  import CofferCrypto
   import CofferEncryption
   import CofferSQLite
   import CofferTestSupport

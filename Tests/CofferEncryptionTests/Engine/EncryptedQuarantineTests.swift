@@ -1,7 +1,6 @@
 import Coffer
 import CofferCSQLite
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferSQLite
 import CofferTestSupport

@@ -1,6 +1,5 @@
 import CofferCore
 import CofferEncryption
-import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing

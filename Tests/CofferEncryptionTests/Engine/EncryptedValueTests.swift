@@ -1,8 +1,6 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
-import CofferPreferences
+import CofferFiles
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

@@ -1,6 +1,6 @@
 import CofferCore
 import CofferEncryption
-import CofferLocks
+import CofferTesting
 import Foundation
 import Testing
 
@@ -58,11 +58,7 @@ final class Collector: Sendable {
 
   /// Returns the commits once that of a revision has arrived.
   func commits(upTo revision: StoreRevision) async throws -> [StoreCommit] {
-    let deadline = ContinuousClock.now + .seconds(30)
-    while received.withLock({ $0.last?.revision ?? .zero }) < revision {
-      try #require(ContinuousClock.now < deadline, "the commits did not arrive")
-      await Task.yield()
-    }
+    try await eventually("the commits arrive") { received.withLock { $0.last?.revision ?? .zero } >= revision }
     return received.withLock { $0 }.compactMap { if case .commit(let commit) = $0 { commit } else { nil } }
   }
 }

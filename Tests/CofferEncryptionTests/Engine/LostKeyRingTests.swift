@@ -1,9 +1,8 @@
-import Coffer
 import CofferCore
-import CofferEncryption
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
+import CofferVault
 import Foundation
 import Testing
 

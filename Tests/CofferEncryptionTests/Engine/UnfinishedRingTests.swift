@@ -1,6 +1,5 @@
 import CofferCore
 import CofferEncryption
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
@@ -26,15 +25,14 @@ import Testing
 
   /// Waits until the handle was told to be refused, and returns how often it was.
   private func refusals(_ phase: KeyRing.Phase, atLeast count: Int) async throws -> Int {
-    let deadline = ContinuousClock.now + .seconds(30)
-    while true {
-      let found = events.withLock { events in
+    var found = 0
+    try await eventually("the refusal is told") {
+      found = events.withLock { events in
         events.filter { $0.kind == .encryptionUnfinished(isDecryption: phase == .decrypting) }.count
       }
-      if found >= count { return found }
-      try #require(ContinuousClock.now < deadline, "no event")
-      await Task.yield()
+      return found >= count
     }
+    return found
   }
 
   @Test("A store does not open while its ring is unfinished, and says so", arguments: phases)

@@ -1,7 +1,5 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
 import CofferTestSupport
 import CofferTesting
 import Foundation
@@ -60,19 +58,11 @@ private final class RacingAnchor: FreshnessAnchor {
     let before = try anchored().sequence
     anchor.state.withLock { $0.isFailing = true }
     try await engine.put("key", "one")
-    try await wait("the failure was not told") { !failures.withLock { $0.isEmpty } }
+    try await eventually("the failure is told") { !failures.withLock { $0.isEmpty } }
     #expect(failures.withLock { $0.allSatisfy { $0.operation == .anchoring && $0.code == .unavailable } })
     anchor.state.withLock { $0.isFailing = false }
-    try await wait("the anchor was not updated") { try anchored().sequence > before }
+    try await eventually("the anchor is updated") { try anchored().sequence > before }
     try await engine.close()
-  }
-
-  private func wait(_ what: Comment, until isTrue: () throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while try !isTrue() {
-      try #require(ContinuousClock.now < deadline, what)
-      await Task.yield()
-    }
   }
 
   @Test("The anchor of a later version is not overwritten by accepting")

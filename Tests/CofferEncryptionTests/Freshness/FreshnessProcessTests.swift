@@ -1,6 +1,5 @@
 #if os(Linux) || os(macOS)
   import CofferCore
-  import CofferCrypto
   import CofferEncryption
   import CofferTestSupport
   import CofferTestTraits
@@ -44,7 +43,7 @@
         for helper in helpers { helper.tell("go") }
         for helper in helpers {
           // The moments are spread over the run; what is tested does not depend on them.
-          usleep(UInt32.random(in: 0..<300_000, using: &random))
+          pause(upTo: .milliseconds(300), using: &random)
           helper.kill()
           helper.wait()
           #expect(try helper.lines().allSatisfy { $0 == "round" }, "kill \(kill)")

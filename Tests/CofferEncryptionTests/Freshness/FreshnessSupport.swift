@@ -1,8 +1,6 @@
 import CofferCSQLite
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import Foundation
@@ -28,14 +26,14 @@ final class MemoryAnchor: FreshnessAnchor {
       state.reads += 1
       return (state.isHanging, state.isFailing)
     }
-    if hangs { try await Task.sleep(for: .seconds(3_600)) }
+    if hangs { try await hang() }
     if fails { throw Failure() }
     return state.withLock { $0.record }
   }
 
   func update(_ change: @escaping @Sendable (Data?) throws -> Data?) async throws {
     let (hangs, fails) = state.withLock { ($0.isHanging, $0.isFailing) }
-    if hangs { try await Task.sleep(for: .seconds(3_600)) }
+    if hangs { try await hang() }
     if fails { throw Failure() }
     try state.withLock { state in
       guard let next = try change(state.record) else { return }

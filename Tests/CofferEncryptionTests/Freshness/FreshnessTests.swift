@@ -1,7 +1,5 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
@@ -226,11 +224,7 @@ import Testing
     let flushed = anchor.state.withLock { $0.updates }
     #expect(flushed > before)
     try await engine.put("key", "last")
-    let deadline = ContinuousClock.now + .seconds(60)
-    while anchor.state.withLock({ $0.updates }) == flushed {
-      try #require(ContinuousClock.now < deadline, "the anchor was not updated")
-      await Task.yield()
-    }
+    try await eventually("the anchor is updated") { anchor.state.withLock { $0.updates } > flushed }
   }
 
   @Test("A store that is read only is compared, and nothing is written")

@@ -1,8 +1,5 @@
-import Coffer
 import CofferCore
-import CofferCrypto
-import CofferEncryption
-import CofferLocks
+import CofferRouter
 import CofferTestSupport
 import Foundation
 import Testing
@@ -126,10 +123,8 @@ import Testing
     try await engine.put("key", value)  // repairs the ring
     try await engine.shred()
     try await addKeys()
-    let deadline = ContinuousClock.now + .seconds(60)
-    while !told.withLock({ $0.contains { if case .keysReplaced = $0.kind { true } else { false } } }) {
-      try #require(ContinuousClock.now < deadline, "the event was not told")
-      await Task.yield()
+    try await eventually("the event is told") {
+      told.withLock { $0.contains { if case .keysReplaced = $0.kind { true } else { false } } }
     }
     #expect(errors.count == 2)
     var texts = told.withLock { $0 }.map { printed($0) } + errors.map { printed($0) }

@@ -1,6 +1,5 @@
 #if os(Linux) || os(macOS)
   import CofferCore
-  import CofferCrypto
   import CofferEncryption
   import CofferTestSupport
   import CofferTestTraits
@@ -52,7 +51,7 @@
       for kill in 0..<Self.kills {
         let helper = try helper(kind, goal, names)
         // The moments are spread over the run; what is tested does not depend on them.
-        usleep(UInt32.random(in: 0..<250_000, using: &random))
+        pause(upTo: .milliseconds(250), using: &random)
         helper.kill()
         helper.wait()
         let base = try await base(kind)

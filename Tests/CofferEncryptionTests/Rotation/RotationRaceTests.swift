@@ -1,7 +1,5 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
-import CofferLocks
 import Foundation
 import Testing
 

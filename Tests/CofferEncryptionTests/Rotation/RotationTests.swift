@@ -1,5 +1,4 @@
 import CofferCore
-import CofferCrypto
 import CofferEncryption
 import CofferSQLite
 import CofferTestSupport

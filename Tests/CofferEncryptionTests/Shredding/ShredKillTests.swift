@@ -1,6 +1,5 @@
 #if os(Linux) || os(macOS)
   import CofferCore
-  import CofferCrypto
   import CofferEncryption
   import CofferTestSupport
   import CofferTestTraits
@@ -34,7 +33,7 @@
         let helper = try HelperProcess(["shred-values", directory.url.path, kind.rawValue, "", names])
         #expect(try helper.line() == "ready")
         helper.tell("go")
-        usleep(UInt32.random(in: 0..<120_000, using: &random))
+        pause(upTo: .milliseconds(120), using: &random)
         helper.kill()
         helper.wait()
         let base = try await kind.open(in: directory.url)
@@ -52,11 +51,7 @@
         }
         if hasBegun {
           erased += 1
-          let deadline = ContinuousClock.now + .seconds(60)
-          while try await ring(of: base).entries.count > 1 {
-            try #require(ContinuousClock.now < deadline)
-            try await Task.sleep(for: .milliseconds(2))
-          }
+          try await eventually("the old key is gone") { try await ring(of: base).entries.count <= 1 }
           #expect(try await engine.summaries().isEmpty)
           #expect(try search.files.found(in: directory.url) == [], "after kill \(kill)")
         }

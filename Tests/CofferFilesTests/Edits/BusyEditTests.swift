@@ -1,7 +1,6 @@
 import CofferCore
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -63,9 +62,10 @@ import Testing
     let engine = try await directory.open()
     let key = StoreKey("both")
     let editing = Task.detached {
+      var random = SystemRandomNumberGenerator()
       for index in 1...200 {
         try directory.replace("both", "hand \(index)")
-        try await Task.sleep(for: .microseconds(Int.random(in: 0...800)))
+        try await suspend(upTo: .microseconds(800), using: &random)
       }
     }
     for index in 1...200 {

@@ -2,7 +2,6 @@ import CofferCSQLite
 import CofferCore
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

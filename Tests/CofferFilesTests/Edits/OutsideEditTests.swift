@@ -1,11 +1,9 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
-import CofferProcessTesting
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

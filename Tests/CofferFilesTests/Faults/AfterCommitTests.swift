@@ -1,7 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

@@ -1,8 +1,6 @@
 import CofferCore
-import CofferDatabase
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

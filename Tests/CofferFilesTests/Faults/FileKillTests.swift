@@ -1,7 +1,6 @@
 import CofferCore
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -86,7 +85,7 @@ private struct FileKillLoop {
       let steps = Int.random(in: 1...40, using: &random)
       var lines: [String] = []
       for _ in 0..<steps { lines.append(try helper.line() ?? "") }
-      if lines.last?.hasPrefix("begin") == true { usleep(UInt32.random(in: 0...1_500, using: &random)) }
+      if lines.last?.hasPrefix("begin") == true { pause(upTo: .microseconds(1_500), using: &random) }
       helper.kill()
       lines += try helper.lines()
       helper.wait()

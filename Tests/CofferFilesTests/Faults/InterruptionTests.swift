@@ -1,6 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation
@@ -32,7 +31,7 @@ import Testing
     var cancelled = 0
     for round in 0..<40 {
       let tasks = (0..<5).map { index in Task { try await put(engine, "key-\(round)-\(index)") } }
-      try await Task.sleep(for: .microseconds(Int.random(in: 0...1_500, using: &random)))
+      try await suspend(upTo: .microseconds(1_500), using: &random)
       for task in tasks { task.cancel() }
       for (index, task) in tasks.enumerated() {
         do {
@@ -68,7 +67,7 @@ import Testing
           return acknowledged
         }
       }
-      try await Task.sleep(for: .milliseconds(10))
+      try await eventually("the tasks commit") { engine.latestRevision > .zero }
       try await engine.close()
       var acknowledged: Set<String> = []
       for task in tasks { acknowledged.formUnion(try await task.value) }

@@ -2,7 +2,6 @@ import CofferCore
 import CofferFileSystem
 import CofferFiles
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

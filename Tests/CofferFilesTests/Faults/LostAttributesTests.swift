@@ -1,6 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,6 +1,5 @@
 import CofferCore
 import CofferFileSystem
-import CofferLocks
 import CofferTestSupport
 import Foundation
 import Testing
@@ -19,11 +18,9 @@ import Testing
     func write(_ name: String) throws { try Data().write(to: URL(fileURLWithPath: watched + "/" + name)) }
     /// Writes until the watcher reports it: the watch is renewed once per second.
     func writeUntilHeard(_ name: String) async throws {
-      let deadline = ContinuousClock.now + .seconds(60)
-      while !heard.withLock({ $0.contains(name) }) {
-        try #require(ContinuousClock.now < deadline, "\(name) was not reported")
+      try await eventually("\(name) is reported") {
         try write(name)
-        try await Task.sleep(for: .milliseconds(20))
+        return heard.withLock { $0.contains(name) }
       }
     }
 

@@ -1,8 +1,6 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
 import CofferSQLite
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing

@@ -1,7 +1,5 @@
 import CofferCore
 import CofferFiles
-import CofferLocks
-import CofferSlots
 import CofferTestSupport
 import Foundation
 import Testing
@@ -75,11 +73,8 @@ final class OtherLog: ChangeLog {
 extension ChangeLog {
   /// Waits until `times` commits of a key were received.
   func wait(for key: String, times: Int = 1) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while ContinuousClock.now < deadline {
-      if try commits().count(where: { $0.keys.contains(key) }) >= times { return }
-      try await Task.sleep(for: .milliseconds(5))
+    try await eventually("'\(key)' is received \(times) times") {
+      try commits().count { $0.keys.contains(key) } >= times
     }
-    throw TestFailure("'\(key)' was not received \(times) times: \(try commits())")
   }
 }

@@ -1,9 +1,8 @@
 import CofferCore
 import CofferFiles
-import CofferProcessTesting
-import CofferSlots
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 /// A provider of known key material.

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferRouter
 
 /// Older copies of a router's stores, and their acceptance.
 @Suite(.serialized, .timeLimit(.minutes(15))) struct RouterFreshnessTests {

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferRouter
 
 /// Rotations of the keys of a router's stores.
 @Suite(.timeLimit(.minutes(15))) struct RouterRotationTests {
@@ -67,7 +68,7 @@ import Testing
       #expect(report.isComplete && report.failures.isEmpty)
       let changed = try report.stores.map { try $0.outcome.get() }
       #expect(changed.map(\.changedValues) == [1, 42] && changed.allSatisfy { $0.removedKeys.count == 1 })
-      try await waitUntil("the progress is complete") {
+      try await eventually("the progress is complete") {
         rotation.progress.totalUnitCount > 0 && rotation.progress.fractionCompleted == 1
       }
       let after = try await (keyIDs(Self.database, router), keyIDs(Self.files, router))

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferRouter
 
 /// Erasing, freshness and automatic rotation by the settings of a router.
 @Suite(.timeLimit(.minutes(15))) struct RouterUpkeepTests {
@@ -136,7 +137,7 @@ import Testing
     automatic.encryption.automaticRotation = RotationPolicy(maximumAge: .seconds(90 * 86_400))
     try await fixture.use(automatic) { router in
       #expect(try await router.get(secret) == "s")
-      try await waitUntil("the key is replaced") { try await keyID("secret", router) != first }
+      try await eventually("the key is replaced") { try await keyID("secret", router) != first }
       #expect(try await router.get(secret) == "s")
     }
   }

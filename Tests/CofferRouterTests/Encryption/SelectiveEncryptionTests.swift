@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import Coffer
+@testable import CofferRouter
 
 /// The one decorator by which single keys of a plain store are encrypted: from the beginning, and lazily.
 @Suite(.timeLimit(.minutes(15))) struct SelectiveEncryptionTests {

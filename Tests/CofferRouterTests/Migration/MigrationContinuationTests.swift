@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferRouter
 import CofferTesting
 import Foundation
 import Testing
@@ -132,15 +132,15 @@ import Testing
     let key = plain("forced", in: .engine("new")).migrating { key in
       AnyStorageMigration(
         CountedMigration(destinationKey: key, runs: runs) { _, _ in
-          while !gate.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+          try await eventually("the gate opens") { gate.withLock { $0 } }
           return MigrationResult(success: true, migratedCount: runs.withLock { $0 })
         })
     }
     let router = router()
     async let ordinary = router.exists(key)
-    try await waitUntil("the ordinary run") { runs.withLock { $0 } == 1 }
+    try await eventually("the ordinary run") { runs.withLock { $0 } == 1 }
     async let forced = router.forceMigration(for: key)
-    try await Task.sleep(for: .milliseconds(20))
+    try await Task.sleep(for: .milliseconds(20))  // time passes: the forced migration meets the one under way
     gate.withLock { $0 = true }
     #expect(try await !ordinary)
     #expect(try await forced.migratedCount == 2)
@@ -152,14 +152,14 @@ import Testing
     let key = plain("endless", in: .engine("new")).migrating { key in
       AnyStorageMigration(
         CountedMigration(destinationKey: key, runs: Locked(0)) { _, _ in
-          while !gate.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(1)) }
+          try await eventually("the gate opens") { gate.withLock { $0 } }
           return MigrationResult(success: true)
         })
     }
     let router = router { $0.migrationLimit = .milliseconds(50) }
     await expectError(.busy, "has not ended") { _ = try await router.exists(key) }
     gate.withLock { $0 = true }
-    try await waitUntil("its end") { (try? await router.exists(key)) == false }
+    try await eventually("its end") { (try? await router.exists(key)) == false }
   }
 
   @Test("A dry run of a clear migrates nothing, neither the key nor the older keys")

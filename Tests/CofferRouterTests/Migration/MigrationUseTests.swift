@@ -1,6 +1,6 @@
-import Coffer
+import CofferCore
 import CofferFileSystem
-import CofferLocks
+import CofferRouter
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

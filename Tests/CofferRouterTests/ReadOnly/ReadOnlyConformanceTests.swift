@@ -1,5 +1,5 @@
-import Coffer
 import CofferFileSystem
+import CofferRouter
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

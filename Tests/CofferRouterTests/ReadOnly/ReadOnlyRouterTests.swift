@@ -1,7 +1,9 @@
-import Coffer
-import CofferLocks
+import CofferCallbacks
+import CofferCore
+import CofferPersistence
 import CofferTestSupport
 import CofferTesting
+import CofferVault
 import Foundation
 import Testing
 

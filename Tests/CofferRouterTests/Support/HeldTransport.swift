@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferRouter
 import CofferTestSupport
 import Foundation
 
@@ -52,15 +52,6 @@ final class HeldTransport: MailboxTransport {
 
   /// The latest published state.
   func latest() throws -> SyncSnapshot { try sent.last.map { try SyncSnapshot(decoding: $0) } ?? SyncSnapshot() }
-}
-
-/// Waits until a condition holds, for two minutes at most.
-func waitUntil(_ what: String, _ condition: () async throws -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(120)
-  while try await !condition() {
-    guard ContinuousClock.now < end else { throw TestFailure("It did not happen within two minutes: \(what)") }
-    try await Task.sleep(for: .milliseconds(2))
-  }
 }
 
 extension SyncSnapshot {

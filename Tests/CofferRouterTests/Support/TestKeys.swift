@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 enum Theme: String, Codable, Sendable { case system, dark, light }

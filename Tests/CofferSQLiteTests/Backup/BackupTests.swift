@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits

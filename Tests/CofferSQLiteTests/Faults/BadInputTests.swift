@@ -1,7 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferDatabase
-import CofferLocks
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
@@ -178,15 +176,14 @@ import Testing
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
     try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
-    let deadline = ContinuousClock.now + .seconds(30)
     var refusal: StorageError?
-    while refusal == nil, ContinuousClock.now < deadline {
+    try await eventually("a commit is refused") {
       do {
         try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
-        try await Task.sleep(for: .milliseconds(20))
       } catch let error as StorageError {
         refusal = error
       }
+      return refusal != nil
     }
     #expect(refusal?.code == .closed)
     #expect(refusal?.message.contains("moved") == true)

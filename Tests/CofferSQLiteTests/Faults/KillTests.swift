@@ -70,7 +70,7 @@ private struct KillLoop {
       let steps = Int.random(in: 1...120, using: &random)
       var lines: [String] = []
       for _ in 0..<steps { lines.append(try helper.line() ?? "") }
-      if lines.last?.hasPrefix("begin") == true { usleep(UInt32.random(in: 0...150, using: &random)) }
+      if lines.last?.hasPrefix("begin") == true { pause(upTo: .microseconds(150), using: &random) }
       helper.kill()
       lines += try helper.lines()
       helper.wait()

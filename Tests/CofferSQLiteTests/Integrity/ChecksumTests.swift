@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncoding
 import Foundation
 import Testing
 

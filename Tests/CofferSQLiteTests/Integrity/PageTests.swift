@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits

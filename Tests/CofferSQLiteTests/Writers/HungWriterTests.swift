@@ -1,6 +1,5 @@
 import CofferCSQLite
 import CofferCore
-import CofferDatabase
 import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
@@ -106,9 +105,7 @@ import Testing
       return engine
     }
     // Once it waits, it has opened the file.
-    while try openFiles().filter({ $0 == locked }).count < 2 {
-      try await Task.sleep(for: .milliseconds(1))
-    }
+    try await eventually("it waits") { try openFiles().count { $0 == locked } >= 2 }
     let engine = try await SQLiteEngine.open(at: directory.path("free.db"))
     #expect(await !isOpen.isSet)
     try await engine.close()
@@ -141,7 +138,7 @@ import Testing
     for _ in 0..<30 {
       helper.tell("commit")
       #expect(try helper.line() == "commit ok")
-      try await Task.sleep(for: .milliseconds(100))
+      try await Task.sleep(for: .milliseconds(100))  // time passes: the slow poll runs meanwhile
     }
     #expect(try await finish(heard, within: .seconds(20)) == 30)
     poisoner.tell("done")

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 import CofferTestSupport
 import CofferTestTraits
 import Foundation

@@ -1,7 +1,6 @@
 import CofferCSQLite
 import CofferCore
-import CofferLocks
-import CofferSlots
+import CofferFiles
 import CofferTestSupport
 import Foundation
 

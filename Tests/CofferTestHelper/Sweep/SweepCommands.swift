@@ -188,13 +188,9 @@ private func look(_ kind: SweptKind, _ directory: String, _ state: SweepState) a
 /// Waits until this process has no open file below a directory: the next store may reuse the inodes, by which SQLite
 /// identifies the open files of a process.
 func waitUntilClosed(_ directory: String) async throws {
-  var open: [String] = []
-  for _ in 0..<2_000 {
-    open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { number in
+  try await eventually("the files are closed") {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { number in
       try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + number)
-    }.filter { $0.hasPrefix(directory + "/") }
-    if open.isEmpty { return }
-    try await Task.sleep(for: .milliseconds(5))
+    }.allSatisfy { !$0.hasPrefix(directory + "/") }
   }
-  throw TestFailure("left open: \(open)")
 }

@@ -1,13 +1,9 @@
 import CofferCore
-import CofferCrypto
-import CofferDatabase
+import CofferEncryption
 import CofferFileSystem
 import CofferFiles
-import CofferKeychain
-import CofferLocks
-import CofferPreferences
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTestSupport
 import Foundation
 

@@ -1,5 +1,5 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 
 /// A primary and two standbys under pg_auto_failover, whose monitor itself promotes a standby when the primary fails.
@@ -92,8 +92,7 @@ package final class AutoFailoverCluster: Sendable {
 
   private static func end(_ keeper: Process) {
     try? (keeper.standardInput as? Pipe)?.fileHandleForWriting.close()
-    let end = ContinuousClock.now + .seconds(20)
-    while keeper.isRunning, ContinuousClock.now < end { usleep(10_000) }
+    try? blockUntil("the keeper ends") { !keeper.isRunning }
     if keeper.isRunning { kill(keeper) }
   }
 
@@ -143,13 +142,9 @@ package final class AutoFailoverCluster: Sendable {
   }
 
   private func until(_ what: String, _ condition: () async throws -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(120 * patience)
-    while !((try? await condition()) ?? false) {
-      guard ContinuousClock.now < end else {
-        let log = (try? String(contentsOfFile: folder.path + "/log", encoding: .utf8)) ?? ""
-        throw TestFailure("waited in vain: \(what)\n\(log.suffix(2_000))")
-      }
-      try await Task.sleep(for: .milliseconds(100))
+    do { try await eventually(what) { (try? await condition()) ?? false } } catch let failure as TestFailure {
+      let log = (try? String(contentsOfFile: folder.path + "/log", encoding: .utf8)) ?? ""
+      throw TestFailure("\(failure)\n\(log.suffix(2_000))")
     }
   }
 

@@ -1,5 +1,5 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 
 /// A TCP link on 127.0.0.1 that a test can cut, stall and delay.
@@ -204,7 +204,7 @@ package final class LinkProxy: Sendable {
       }
       // What arrives after the test has changed the mode is treated by the new one.
       guard poll(&polled, nfds_t(polled.count), 10) > 0, mode == state.withLock({ $0.mode }) else { return }
-      if delay > 0 { usleep(UInt32(delay) * 1_000) }
+      if delay > 0 { usleep(UInt32(delay) * 1_000) }  // time passes: the link is slow
       for index in pairs.indices {
         var pair = pairs[index]
         for number in 0...1 {

@@ -1,5 +1,5 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 package import Foundation
 
 /// A PostgreSQL server of a test, on 127.0.0.1 and a Unix socket in a private folder. It ends with the test, or with
@@ -130,12 +130,9 @@ package final class PostgreSQLServer: Sendable {
   }
 
   private func waitUntilReady() async throws {
-    let end = ContinuousClock.now + .seconds(20 * patience)
-    while ContinuousClock.now < end {
-      if (try? await psql("SELECT 1")) != nil { return }
-      try await Task.sleep(for: .milliseconds(20))
+    do { try await eventually("the server starts") { (try? await psql("SELECT 1")) != nil } } catch is TestFailure {
+      throw TestFailure("the server did not start: \(log)")
     }
-    throw TestFailure("the server did not start: \(log)")
   }
 
   /// Stops the server at once, as after a crash, and waits for its end.
@@ -152,8 +149,7 @@ package final class PostgreSQLServer: Sendable {
     }
     order?.write(Data("stop\n".utf8))
     try? order?.close()
-    let end = ContinuousClock.now + .seconds(20)
-    while process.isRunning, ContinuousClock.now < end { usleep(2_000) }
+    try? blockUntil("the server ends") { !process.isRunning }
     if process.isRunning { kill() }
   }
 
@@ -181,10 +177,10 @@ package final class PostgreSQLServer: Sendable {
   package func pause() { signal(SIGSTOP) }
 
   private func signal(_ number: Int32) {
-    // The main process first, which creates the others; one may still have been on its way.
+    // The main process first, which creates the others.
     let all = processes
     for process in all { Glibc.kill(process, number) }
-    usleep(20_000)
+    usleep(20_000)  // time passes: another one may have been on its way
     let new = Set(processes).subtracting(all)
     for process in new { Glibc.kill(process, number) }
   }

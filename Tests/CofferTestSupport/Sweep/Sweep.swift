@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A test that damages one file in each of many copies of a store and reads them. Every read must return the correct

@@ -1,3 +1,4 @@
+import CofferTesting
 import Foundation
 
 /// A copy of the files of a store, which can be restored any number of times.
@@ -18,13 +19,11 @@ package final class SweepFiles {
   /// Copies the files of a store to which nothing is being written. Retries if files disappear meanwhile, since the
   /// store may still be removing some.
   package static func capture(_ store: String, in directory: String) throws {
-    for _ in 0..<20 {
-      do { return try captureNow(store, in: directory) } catch {
-        try? FileManager.default.removeItem(atPath: directory)
-        usleep(20_000)
-      }
+    try blockUntil("a copy of \(store)") {
+      if (try? captureNow(store, in: directory)) != nil { return true }
+      try? FileManager.default.removeItem(atPath: directory)
+      return false
     }
-    try captureNow(store, in: directory)
   }
 
   private static func captureNow(_ store: String, in directory: String) throws {

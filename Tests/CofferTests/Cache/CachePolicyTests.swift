@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
@@ -161,7 +161,7 @@ import Testing
     for _ in 0..<(group == nil ? 3 * ProcessInfo.processInfo.activeProcessorCount : 0) {
       Thread.detachNewThread { while !isDone.withLock({ $0 }) {} }
     }
-    try await waitUntil("the cache is emptied") { store.cached(Int.self, for: "k") == nil }
+    try await eventually("the cache is emptied") { store.cached(Int.self, for: "k") == nil }
     #expect(try await store.load(Int.self, for: "k") == 1)
   }
 
@@ -196,6 +196,6 @@ private final class MemoryGroup {
 
   /// The group can be removed once the process, which was killed, is gone.
   deinit {
-    for _ in 0..<1_000 where rmdir(path) != 0 && errno == EBUSY { usleep(10_000) }
+    try? blockUntil("the process is gone") { rmdir(path) == 0 || errno != EBUSY }
   }
 }

@@ -58,7 +58,7 @@ import Testing
     }
     try FileManager.default.removeItem(atPath: obstacle)
     clock.advance(by: pause)
-    try await waitUntil("the value is committed") { store.pendingWrites.count == 0 }
+    try await eventually("the value is committed") { store.pendingWrites.count == 0 }
     #expect(try await TypedStore(engine: engine).load(Int.self, for: "folder") == 1)
     try await store.close()
   }

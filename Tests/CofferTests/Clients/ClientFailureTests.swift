@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCore
+import CofferPersistence
 import CofferTesting
 import Foundation
 import Testing
@@ -133,7 +133,7 @@ private struct RecursiveClient: Persistable {
     await clock.waitForSleepers()
     try await engine.close()
     clock.advance(by: .milliseconds(300))
-    try await waitUntil("the save fails") { client.lastError?.code == .closed }
+    try await eventually("the save fails") { client.lastError?.code == .closed }
     #expect(await codeThrown { try await session.save() } == .closed)
     #expect(clock.sleeperCount == 0 && session.hasPendingEdits)
     // Another edit is tried once.

@@ -1,5 +1,4 @@
-import Coffer
-import CofferProcessTesting
+import CofferPersistence
 import CofferTesting
 import Foundation
 import Testing

@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
@@ -94,10 +94,7 @@ import Testing
     try await TypedStore(engine: engine).save(Data(#""\#(DamagedStore.text)""#.utf8), for: "k")
     try flip(damaged.path("store/k"))
     await expectStorageError(.damaged) { _ = try settings.get(setting) }
-    let deadline = ContinuousClock.now + .seconds(60)
-    while (try? settings.get(setting)) != "replaced", ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(5))
-    }
+    try await eventually("the value is replaced") { (try? settings.get(setting)) == "replaced" }
     #expect(settings[setting] == "replaced")
   }
 }

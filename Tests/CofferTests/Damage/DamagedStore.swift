@@ -1,6 +1,7 @@
 import Coffer
+import CofferCore
+import CofferEncryption
 import CofferFileSystem
-import CofferLocks
 import CofferTestSupport
 import Foundation
 

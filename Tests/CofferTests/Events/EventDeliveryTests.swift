@@ -1,6 +1,6 @@
 import Coffer
-import CofferDatabase
-import CofferLocks
+import CofferCore
+import CofferSQLite
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

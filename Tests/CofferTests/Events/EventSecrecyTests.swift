@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

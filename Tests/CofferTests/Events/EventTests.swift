@@ -1,5 +1,6 @@
 import Coffer
-import CofferLocks
+import CofferCore
+import CofferEncryption
 import CofferTestSupport
 import CofferTestTraits
 import CofferTesting

@@ -1,6 +1,8 @@
 import Coffer
+import CofferEncryption
+import CofferFiles
 import CofferSQLite
-import CofferSlots
+import CofferSecrets
 import CofferTestSupport
 import CofferTesting
 import Foundation

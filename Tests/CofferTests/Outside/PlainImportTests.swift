@@ -1,5 +1,7 @@
+import CofferCallbacks
+import CofferPersistence
 // With nothing but this import, as in an application's own files: no Foundation, no other module of the package.
-import Coffer
+import CofferRouter
 import Testing
 
 /// Document 3's protocol, conformed to in Swift 6 mode.

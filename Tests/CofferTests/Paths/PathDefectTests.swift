@@ -1,6 +1,6 @@
-import Coffer
 import CofferFileSystem
 import CofferFiles
+import CofferVault
 import Foundation
 import Testing
 

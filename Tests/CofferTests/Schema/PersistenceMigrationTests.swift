@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import CofferTestTraits
 import Foundation
 import Testing

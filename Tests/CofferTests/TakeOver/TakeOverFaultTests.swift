@@ -1,7 +1,7 @@
 import Coffer
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

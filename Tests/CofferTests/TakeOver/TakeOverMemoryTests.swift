@@ -1,12 +1,14 @@
 import Coffer
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 
 /// A take-over holds a batch of a few megabytes in memory, whatever the sizes and the number of the values.
-@Suite("The memory of a take-over", .blocking, .serialized)
+@Suite(
+  "The memory of a take-over", .blocking, .serialized,
+  .disabled(if: isThreadSanitized, "the thread sanitizer needs memory of its own for all memory that is used"))
 struct TakeOverMemoryTests {
   private let directory: TemporaryDirectory
   private static let count = 24

@@ -1,9 +1,9 @@
 import Coffer
 import CofferCSQLite
 import CofferCore
-import CofferProcessTesting
 import CofferTestSupport
 import CofferTestTraits
+import CofferTesting
 import Foundation
 import Testing
 

@@ -28,7 +28,7 @@ func prints(_ file: SourceFile) -> [Finding] {
 
 /// Finds locks that optimized asynchronous functions could inline.
 func inlinableLocks(_ file: SourceFile) -> [Finding] {
-  guard !file.isIn("Sources/CofferLocks") else { return [] }
+  guard file.path != "Sources/CofferCore/Concurrency/Locked.swift" else { return [] }
   return file.findings("use Locked, whose comment says why", with: "Mutex") { $0.contains(/\bMutex[<(]/) }
 }
 
@@ -68,21 +68,21 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Watchify/Sources/WatchifyKit/Notifications/NotificationService.swift", text: "[String: ChannelError]",
     reason: "names that channels define"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Routing/KeyRegistry.swift", text: "[String: ",
+    path: "Sources/CofferRouter/Routing/KeyRegistry.swift", text: "[String: ",
     reason: "names of registered keys: two Unicode forms of one name are refused as one"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
+    path: "Sources/CofferRouter/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
     reason: "names that the application defines"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Models/AnyCodable+Values.swift", text: "[String: Any]",
+    path: "Sources/CofferRouter/Models/AnyCodable+Values.swift", text: "[String: Any]",
     reason: "the representation of objects in Foundation"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Models/AnyCodable.swift", text: "[String: AnyCodable]",
+    path: "Sources/CofferRouter/Models/AnyCodable.swift", text: "[String: AnyCodable]",
     reason: "the representation of objects in Foundation's coders"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Migration/StorageMigration.swift", text: "[String: AnyCodable]",
+    path: "Sources/CofferRouter/Migration/StorageMigration.swift", text: "[String: AnyCodable]",
     reason: "metadata that a migration defines"),
   StringKeyException(
-    path: "Sources/Coffer/Router/Migration/DeviceInfo.swift", text: "[String: String]",
+    path: "Sources/CofferRouter/Migration/DeviceInfo.swift", text: "[String: String]",
     reason: "the names in os-release are ASCII"),
 ]

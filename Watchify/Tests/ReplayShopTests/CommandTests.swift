@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 
@@ -117,15 +117,7 @@ private final class ShopProcess: Sendable {
   }
 
   func exit() async throws -> Int32 {
-    try await withThrowingTaskGroup(of: Int32?.self) { group in
-      group.addTask { [ending] in await ending.first { _ in true } }
-      group.addTask {
-        try await Task.sleep(for: .seconds(30))
-        throw CancellationError()
-      }
-      defer { group.cancelAll() }
-      let status = try await group.next().flatMap { $0 }
-      return try #require(status)
-    }
+    let end = Task { [ending] in await ending.first { _ in true } }
+    return try #require(try await finish(end, within: .seconds(30)))
   }
 }

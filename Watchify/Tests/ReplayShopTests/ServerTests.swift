@@ -1,3 +1,4 @@
+import CofferTesting
 import Foundation
 import FoundationNetworking
 import ReplayShop
@@ -11,17 +12,13 @@ struct ServerTests {
     return (stream, settings { $0.onRequest = { if $0.number == count - 1 { continuation.yield() } } })
   }
 
-  /// Waits at most half a minute for the requests.
+  /// Waits for the requests.
   private func first(of stream: AsyncStream<Void>) async throws {
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { for await _ in stream { break } }
-      group.addTask {
-        try await Task.sleep(for: .seconds(30))
-        throw CancellationError()
-      }
-      defer { group.cancelAll() }
-      try await group.next()
+    let coming = Task {
+      for await _ in stream { return true }
+      return false
     }
+    try #require(try await finish(coming, within: .seconds(30)))
   }
 
   @Test("is read by FoundationNetworking, which follows, unpacks and times out")

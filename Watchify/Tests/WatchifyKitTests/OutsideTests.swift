@@ -70,7 +70,7 @@ import WatchifyKit
     let loop = Task.detached(priority: .utility) {
       while !Task.isCancelled {
         await StoreService.shared.syncAllStores()
-        try? await Task.sleep(for: .seconds(interval))
+        try? await Task.sleep(for: .seconds(interval))  // time passes: as in an application
       }
     }
     loop.cancel()

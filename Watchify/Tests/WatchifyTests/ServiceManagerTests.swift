@@ -1,5 +1,5 @@
 #if os(Linux)
-  import CofferProcessTesting
+  import CofferTesting
   import Foundation
   import Testing
 

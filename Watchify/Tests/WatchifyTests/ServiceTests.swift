@@ -1,5 +1,5 @@
-import CofferProcessTesting
 import CofferTerminal
+import CofferTesting
 import Foundation
 import Testing
 

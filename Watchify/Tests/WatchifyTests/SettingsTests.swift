@@ -1,5 +1,6 @@
 import Coffer
-import CofferProcessTesting
+import CofferRouter
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit

@@ -1,5 +1,5 @@
-import Coffer
 import CofferHTTP
+import CofferRouter
 import Foundation
 import Testing
 import WatchifyKit

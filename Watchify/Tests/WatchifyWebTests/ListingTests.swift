@@ -1,5 +1,5 @@
-import CofferDatabase
 import CofferHTTP
+import CofferSQLite
 import Foundation
 import FoundationXML
 import ReplayShop

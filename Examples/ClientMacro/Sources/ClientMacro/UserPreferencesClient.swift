@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 
 enum Theme: String, Codable { case system, dark }
 enum Language: String, Codable { case english, german }

@@ -1,4 +1,4 @@
-import Coffer
+import CofferPersistence
 import Foundation
 
 let folder = FileManager.default.temporaryDirectory.appendingPathComponent("clients-\(UUID().uuidString)")

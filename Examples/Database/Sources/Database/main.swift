@@ -1,5 +1,5 @@
 import Coffer
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 // A till whose sales are rows of a table and whose settings are values of Swift types, all in one file.

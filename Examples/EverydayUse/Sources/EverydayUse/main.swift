@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 import Foundation
 
 // An application's days: values that expire, a log-out, a damaged value, and a tool that only looks.

@@ -1,5 +1,5 @@
-import Coffer
 import CofferPostgreSQL
+import CofferRouter
 import Foundation
 
 // A router whose store is a database file, and later a PostgreSQL server that many machines share. Only the text of the

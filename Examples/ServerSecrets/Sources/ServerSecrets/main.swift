@@ -1,6 +1,6 @@
 // A secret of a server, declared as a key: in the keyring if there is one, otherwise in a sealed file.
 // It needs neither HOME nor a session bus: env -i PATH="$PATH" .build/debug/ServerSecrets
-import Coffer
+import CofferRouter
 import Foundation
 
 let directory = FileManager.default.temporaryDirectory.appendingPathComponent("coffer-server-\(UUID().uuidString)")

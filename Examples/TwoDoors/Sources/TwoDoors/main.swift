@@ -1,5 +1,6 @@
+import CofferPersistence
 // One store, two APIs: a typed value is saved through the first; its change and its bytes are read through the second.
-import Coffer
+import CofferVault
 import Foundation
 
 struct Theme: Codable, Equatable {

@@ -1,4 +1,4 @@
-import Coffer
+import CofferRouter
 
 enum Theme: String, Codable { case system, dark, light }
 

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A source of reports that memory is low, which empty the caches that observe it.

@@ -1,12 +1,12 @@
+import CofferCore
 import CofferEncryption
 import CofferFileSystem
-import CofferLocks
+import CofferFiles
 import CofferSQLite
-import CofferSlots
-import Foundation
+package import Foundation
 
 /// Replaces the damaged values of one store as their policies say.
-final class DamageHandler: Sendable {
+package final class DamageHandler: Sendable {
   private struct Identity: Hashable {
     let location: String
     let key: StoreKey
@@ -16,7 +16,7 @@ final class DamageHandler: Sendable {
   @TaskLocal private static var running: Set<Identity> = []
 
   /// The policy of keys that have none of their own.
-  let policy: DamagePolicy<Data>
+  package let policy: DamagePolicy<Data>
   private let engine: any StorageEngine
   private let origin: StoreOrigin
   private let onHandled: (@Sendable (HandledDamage) -> Void)?

@@ -1,3 +1,4 @@
+import CofferCore
 public import Foundation
 
 /// The treatment of a stored value that is damaged: its bytes are no longer those that were written.
@@ -67,14 +68,14 @@ public struct DamagePolicy<Value: Sendable>: Sendable {
     DamagePolicy(steps: [.restore(backups)] + policy.steps)
   }
 
-  var restores: Bool { steps.contains { if case .restore = $0 { true } else { false } } }
+  package var restores: Bool { steps.contains { if case .restore = $0 { true } else { false } } }
 }
 
 /// A policy whose values are encoded as they are stored.
-struct DamagePlan: Sendable {
+package struct DamagePlan: Sendable {
   let steps: [DamagePolicy<EncodedValue>.Step]
 
-  init<Value>(_ policy: DamagePolicy<Value>, encode: @escaping @Sendable (Value) throws -> EncodedValue) {
+  package init<Value>(_ policy: DamagePolicy<Value>, encode: @escaping @Sendable (Value) throws -> EncodedValue) {
     steps = policy.steps.map { step in
       switch step {
       case .replace(let value): .replace { try encode(try await value($0)) }

@@ -1,3 +1,4 @@
+import CofferCore
 public import Foundation
 
 /// A report of what a ``DamagePolicy`` has done about a damaged value. It contains no values.

@@ -10,7 +10,7 @@ extension StorageError.Code {
 }
 
 extension StorageError {
-  static func invalidSchema(_ name: String, _ reason: String) -> StorageError {
+  package static func invalidSchema(_ name: String, _ reason: String) -> StorageError {
     StorageError(
       .invalidSchema, "The schema '\(name)' cannot be used: \(reason)",
       advice: "Correct its declaration. No store was changed.")

@@ -1,3 +1,4 @@
+import CofferCore
 import Foundation
 
 /// The version of a value's schema, which is stored as an attribute of the value.
@@ -9,7 +10,7 @@ public struct SchemaMark: Hashable, Sendable {
   /// The version of the schema that the value was written with, from 1 on.
   public let version: Int
 
-  init(_ name: String, _ version: Int) {
+  package init(_ name: String, _ version: Int) {
     self.name = name
     self.version = version
   }

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Watches the steps of a migration, one after the other, so that one that does not return holds up nothing else.

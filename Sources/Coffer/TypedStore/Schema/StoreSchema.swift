@@ -13,7 +13,7 @@ public struct StoreSchema: Sendable {
   public init() {}
 
   /// - Parameter lookup: finds the schemas of keys that are declared elsewhere.
-  init(lookup: @escaping @Sendable (StoreKey) -> DeclaredSchema?) { self.lookup = lookup }
+  package init(lookup: @escaping @Sendable (StoreKey) -> DeclaredSchema?) { self.lookup = lookup }
 
   /// Declares the schema of one key.
   /// - Throws: `StorageError` with code `invalidSchema` if the key is declared already.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferPresence
 
 extension TypedStore {
   /// Brings all values of declared keys to the present versions of their schemas, a hundred in one commit.

@@ -1,5 +1,4 @@
-import CofferLocks
-import CofferPresence
+import CofferCore
 import Foundation
 
 extension TypedStore {

@@ -1,3 +1,4 @@
+import CofferCore
 import Foundation
 
 /// The versions of a type of values, and the steps that bring older values to the present one.
@@ -14,7 +15,7 @@ import Foundation
 /// let store = try TypedStore(engine: engine, schema: schema)
 /// ```
 ///
-/// A router's key declares one with ``TypedKey/versioned(by:)``.
+/// A router's key declares one with `TypedKey.versioned`.
 public struct ValueSchema<Value: Sendable>: Sendable {
   /// The name of the schema, which is stored with each value.
   public let name: String
@@ -53,7 +54,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   /// - Parameters:
   ///   - reading: returns the coding by which the steps read older values, given that of the store.
   ///   - encode: encodes a value of the present version, with the mark of the schema.
-  func declared(
+  package func declared(
     reading: @escaping @Sendable (ByteCoding) -> ByteCoding = { $0 },
     encode: @escaping @Sendable (Value, ByteCoding, StoreKey) throws -> EncodedValue
   ) -> DeclaredSchema {
@@ -67,7 +68,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   }
 
   /// The types that the steps read.
-  var olderTypes: [any Any.Type] { steps.values.map(\.types.old) }
+  package var olderTypes: [any Any.Type] { steps.values.map(\.types.old) }
 
   private static func chained(
     _ steps: [MigrationStep], to version: Int, of name: String
@@ -100,13 +101,13 @@ public struct ValueSchema<Value: Sendable>: Sendable {
 }
 
 /// A schema without its type.
-struct DeclaredSchema: Sendable {
+package struct DeclaredSchema: Sendable {
   let name: String
   let version: Int
   let unversioned: Int
   let type: any Any.Type
   let steps: [Int: MigrationStep]
-  let mark: ValueAttributes
+  package let mark: ValueAttributes
   /// Returns the coding by which the steps read older values.
   let reading: @Sendable (ByteCoding) -> ByteCoding
   let finish: @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
@@ -129,7 +130,7 @@ struct DeclaredSchema: Sendable {
   /// Returns the version of a stored value.
   /// - Throws: `StorageError`: `newerFormat` for a later version without a step back, or an unknown mark;
   ///   `decodingFailed` for a value of another schema.
-  func storedVersion(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Int {
+  package func storedVersion(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Int {
     if attributes == mark { return version }
     let mark: SchemaMark?
     do { mark = try SchemaMark(in: attributes) } catch let error as StorageError {
@@ -152,7 +153,7 @@ struct DeclaredSchema: Sendable {
   }
 
   /// - Throws: `migrationNeeded` for a version that has a step; the errors of `storedVersion`.
-  func requirePresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws {
+  package func requirePresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws {
     let stored = try storedVersion(attributes, of: key, at: location)
     guard stored != version else { return }
     throw StorageError(

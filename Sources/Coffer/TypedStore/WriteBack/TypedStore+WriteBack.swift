@@ -1,7 +1,7 @@
 extension TypedStore {
   /// Commits a batch without preconditions, or adds it to the pending writes if the store has write-back.
   @inline(__always)  // one frame less for each write
-  func write(
+  package func write(
     _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits
   ) async throws {
     guard let pending else {
@@ -53,13 +53,13 @@ extension TypedStore {
   public func flush() async throws { try await pending?.flush() }
 
   /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as
-  /// ``ClientSession/saveAtTermination()`` does for clients. Does nothing for a store without write-back.
+  /// `ClientSession.saveAtTermination` does for clients. Does nothing for a store without write-back.
   ///
   /// The process's own actions for these signals are performed afterwards; set other handlers before this call. A
   /// flush that fails, or takes more than five seconds, is reported on standard error. `SIGKILL` and `_exit` lose what
   /// was saved since the last window ended.
   public func flushAtTermination() {
-    if let pending { ProcessTermination.shared.add(pending) }
+    if let pending { ProcessTermination.shared.add(pending) { [weak pending] in try await pending?.flush() } }
   }
 
   /// Gives up the writes that are not committed, for example when the disk stays full. Reads return the stored values

@@ -1,11 +1,10 @@
 import CofferCore
-import CofferLocks
 
 /// The writes of one store that have returned and are not committed yet: the newest of each key.
 ///
 /// All of them become one commit. What a commit takes is set aside until it ends; if it fails, those of its writes that
 /// no newer ones have replaced are pending again.
-final class WriteBuffer: Sendable {
+package final class WriteBuffer: Sendable {
   /// The newest pending write of a key.
   struct Write: Sendable {
     /// `nil` for a removal.
@@ -194,7 +193,7 @@ final class WriteBuffer: Sendable {
   /// - Parameter keys: the keys that the caller depends on; `nil` for all. If the store refuses what is pending for its
   ///   content, and none of these keys is pending, that is no error of the caller.
   /// - Throws: the error of the commit, which names the keys of its writes; they are still pending.
-  func flush(_ keys: [StoreKey]? = nil) async throws {
+  package func flush(_ keys: [StoreKey]? = nil) async throws {
     let target = state.withLock { $0.last }
     while let (run, isIncluded) = try state.withLock({ state -> (Task<Void, any Error>, Bool)? in
       if state.discarded.contains(where: { $0.contains(target) }) { throw discarded }
@@ -282,7 +281,7 @@ final class WriteBuffer: Sendable {
   }
 
   /// Accepts no further write, and flushes. If that fails, writes are accepted again.
-  func close() async throws {
+  package func close() async throws {
     state.withLock { $0.isClosed = true }
     do {
       try await flush()

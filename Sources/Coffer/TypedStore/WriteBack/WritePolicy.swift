@@ -50,4 +50,10 @@ public struct PendingWrites: Sendable {
   public let bytes: Int
   /// The error of the last attempt to commit them; `nil` if there was none since a commit succeeded.
   public let failure: StorageError?
+
+  package init(count: Int, bytes: Int, failure: StorageError?) {
+    self.count = count
+    self.bytes = bytes
+    self.failure = failure
+  }
 }

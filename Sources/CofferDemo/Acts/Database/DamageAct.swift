@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Changes one byte of a stored product in the database file, as a failing disk would, and reads everything.

@@ -1,4 +1,5 @@
-import Coffer
+import CofferPersistence
+import CofferVault
 import Foundation
 
 private struct ShopSettings: Codable, Equatable {

@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// A wish as version 1 of an app stored it: the price as people typed it.

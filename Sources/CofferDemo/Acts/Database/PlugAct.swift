@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Kills a second process repeatedly while it saves, and checks what the store contains afterwards.

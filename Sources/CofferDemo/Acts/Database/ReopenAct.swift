@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 
 /// Reopens the store and compares every product with what was saved.
 func reopenAct(_ stage: Stage) async throws {

@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Saves every product in one of three ways and compares their costs.

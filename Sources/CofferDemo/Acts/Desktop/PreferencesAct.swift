@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Stores preferences in the file of Foundation's `UserDefaults`, observes its changes, and recovers from a torn file.

@@ -1,4 +1,6 @@
 import Coffer
+import CofferEncryption
+import CofferSecrets
 import Foundation
 
 /// Stores a secret under a passphrase on a machine without a desktop.

@@ -1,5 +1,6 @@
 import Coffer
-import CofferLocks
+import CofferCore
+import CofferEncryption
 import Foundation
 
 /// Rotates the key of an encrypted store while it is being written, kills the rotation, and continues it.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import Foundation
 
 /// Erases all orders by destroying their keys, and tries to read them with the right key.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import Foundation
 
 /// An encrypted database of orders, its key, and a plain database with the same orders.

@@ -1,4 +1,4 @@
-import Coffer
+import CofferVault
 import Foundation
 
 /// Changes a file with a program that does not use Coffer while two handles watch.

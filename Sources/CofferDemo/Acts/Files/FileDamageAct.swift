@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Changes one byte of a file and restores its date, as a failing disk would leave it, and reads everything.

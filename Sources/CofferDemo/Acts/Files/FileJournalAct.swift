@@ -1,5 +1,5 @@
-import Coffer
-import CofferLocks
+import CofferCallbacks
+import CofferCore
 import Foundation
 
 /// Deletes the journal and reopens the directory, which rebuilds the journal from the files.

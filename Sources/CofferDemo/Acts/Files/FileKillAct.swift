@@ -1,5 +1,5 @@
 import Coffer
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// The step of a commit at which the second process is killed. The raw value is a step and its ordinal.

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferLocks
 
 /// A subscriber that reads a stream in its own task, so that a check can wait for elements with a deadline.
 final class Listener<Element: Sendable>: Sendable {

@@ -1,5 +1,5 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
 public import Foundation
 
 /// A server on 127.0.0.1 that behaves like a Shopify storefront, including its faults.

@@ -1,6 +1,6 @@
-import Coffer
+import CofferCore
 import CofferHTTP
-import CofferLocks
+import CofferRouter
 import CofferTerminal
 import Foundation
 import WatchifyKit

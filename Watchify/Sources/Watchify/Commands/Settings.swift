@@ -1,4 +1,5 @@
 import Coffer
+import CofferRouter
 import CofferTerminal
 import Foundation
 import WatchifyKit

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import CofferTerminal
 
 /// A progress line that may be updated from any thread.

@@ -1,5 +1,5 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
 import CofferTerminal
 import Foundation
 import WatchifyKit

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 /// A filter of events. A property that is `nil` matches all events.

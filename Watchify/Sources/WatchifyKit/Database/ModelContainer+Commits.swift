@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 
 extension ModelContainer {
   /// Returns a stream with an element after each commit of any process, until the database is closed. Commits that

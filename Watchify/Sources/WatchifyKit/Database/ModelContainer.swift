@@ -1,5 +1,5 @@
-public import Coffer
-import CofferDatabase
+public import CofferRouter
+import CofferSQLite
 public import Foundation
 
 /// Watchify's database: one Coffer database whose tables and typed keys share one writer and one journal.

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// Judges claimed events: what is no longer true when it is about to be delivered is not news.

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// What the events of a kind are about: of several undelivered ones with one subject, only the newest is news.

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// The outbox: the events that are still to be delivered by each channel. Rows are written in the transaction of their

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// A product as wishes judge it. Its variants and their histories are loaded on demand, once.

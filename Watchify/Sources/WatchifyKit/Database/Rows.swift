@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// A transaction that can run queries: a read or a write transaction.

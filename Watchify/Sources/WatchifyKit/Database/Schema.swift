@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 
 /// The schema of Watchify's database. Dates are milliseconds since 1970, prices ten-thousandths of a unit. Never change
 /// a released migration.

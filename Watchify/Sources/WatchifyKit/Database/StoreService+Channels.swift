@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 /// The channels that were added by name, and the state of all channels.

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 /// Lookups by user input, and statistics of the database.

@@ -1,5 +1,5 @@
 import Coffer
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 extension StoreService {

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// Access to the outbox of undelivered events.

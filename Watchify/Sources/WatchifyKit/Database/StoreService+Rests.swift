@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 /// The pauses that shops have requested, which persist across restarts and apply to all processes.

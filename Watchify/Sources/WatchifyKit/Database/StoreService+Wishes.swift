@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 public import Foundation
 
 /// Wishes.

@@ -1,5 +1,5 @@
-import CofferDatabase
-import CofferLocks
+import CofferCore
+import CofferSQLite
 public import Foundation
 
 /// The service that syncs the followed stores and queries their data.

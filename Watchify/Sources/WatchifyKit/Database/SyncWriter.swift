@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// Applies one read of a store: the changes are computed outside the writer and written in one transaction.

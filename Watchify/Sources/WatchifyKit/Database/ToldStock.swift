@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// The times at which the channels last notified of a variant's stock: stock changes of a variant are notified at most

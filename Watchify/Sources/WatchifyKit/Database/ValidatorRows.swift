@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// The database rows of page validators, which make the next read of a store conditional.

@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// Judges the wishes about one store after its products were written, in the same transaction.

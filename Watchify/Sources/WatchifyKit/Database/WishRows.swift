@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 import Foundation
 
 /// A wish as a database row.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 public import Foundation
 
 /// Formatting of amounts of money.

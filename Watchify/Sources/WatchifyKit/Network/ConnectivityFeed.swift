@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// Broadcasts connectivity to any number of streams: the current value first, then each change.
 final class ConnectivityFeed: Sendable {

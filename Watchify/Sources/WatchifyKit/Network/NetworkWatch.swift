@@ -1,5 +1,5 @@
 #if !canImport(Network)
-  import CofferLocks
+  import CofferCore
   import Foundation
 
   /// Reads the state of the network whenever the kernel announces a change, and at regular intervals.

@@ -1,5 +1,5 @@
 #if canImport(Network)
-  import CofferLocks
+  import CofferCore
   import Foundation
   import Network
 

@@ -1,5 +1,5 @@
-import Coffer
-import CofferDatabase
+import CofferRouter
+import CofferSQLite
 import Foundation
 
 /// Delivers notifications of changes, one per store, through the channels selected in the settings.

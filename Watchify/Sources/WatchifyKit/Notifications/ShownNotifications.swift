@@ -1,4 +1,4 @@
-import CofferDatabase
+import CofferSQLite
 
 /// Stores the ids of shown notifications in the database, so that a store's next notification replaces them after a
 /// restart as well.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 
 /// The progress of a loop: each step states by when the next one begins.
 ///

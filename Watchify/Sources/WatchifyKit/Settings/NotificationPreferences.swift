@@ -1,4 +1,4 @@
-public import Coffer
+public import CofferRouter
 
 /// The user's permission to notify.
 public enum NotificationPermission: String, Codable, Sendable {

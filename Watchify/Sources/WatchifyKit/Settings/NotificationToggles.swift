@@ -1,4 +1,4 @@
-public import Coffer
+public import CofferRouter
 
 extension StorageKeys {
   /// Returns the key that controls whether a kind of change is notified.

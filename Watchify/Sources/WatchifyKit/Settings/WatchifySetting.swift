@@ -1,4 +1,4 @@
-public import Coffer
+public import CofferRouter
 
 /// A setting with its value as text, independent of its type: the table that the command and the page share.
 ///

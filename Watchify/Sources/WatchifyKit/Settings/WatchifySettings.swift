@@ -1,4 +1,4 @@
-public import Coffer
+public import CofferRouter
 
 /// The catalog of Watchify's settings, which `coffer audit` lists.
 ///

@@ -1,5 +1,5 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
 import WatchifyKit
 
 /// Tells open pages that something has changed, whichever process has changed it.

@@ -1,5 +1,5 @@
-import Coffer
 import CofferHTTP
+import CofferRouter
 import CofferTerminal
 import Foundation
 import WatchifyKit

@@ -1,6 +1,7 @@
 import Coffer
+import CofferCore
+import CofferEncryption
 import CofferHTTP
-import CofferLocks
 import Foundation
 import WatchifyKit
 

@@ -1,5 +1,5 @@
+import CofferCore
 public import CofferHTTP
-import CofferLocks
 public import Foundation
 public import WatchifyKit
 

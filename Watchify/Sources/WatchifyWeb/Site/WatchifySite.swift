@@ -1,5 +1,5 @@
-import Coffer
 public import CofferHTTP
+import CofferRouter
 import Foundation
 public import WatchifyKit
 

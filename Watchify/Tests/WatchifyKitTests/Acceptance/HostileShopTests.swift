@@ -1,5 +1,5 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 import ReplayShop
 import Testing

@@ -1,5 +1,5 @@
 import Coffer
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// An SMTP server with TLS on this device, written in Python, with certificates made by openssl(1).

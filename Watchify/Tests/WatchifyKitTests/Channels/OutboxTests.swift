@@ -1,7 +1,7 @@
-import Coffer
-import CofferDatabase
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferRouter
+import CofferSQLite
+import CofferTesting
 import Foundation
 import Testing
 
@@ -15,7 +15,7 @@ private final class HangingChannel: NotificationChannel {
   func availability() async -> ChannelAvailability { .available(detail: "test") }
   func deliver(_ content: NotificationContent) async throws {
     started.withLock { $0 += 1 }
-    try await Task.sleep(for: .seconds(3_600))
+    try await hang()
   }
 }
 
@@ -44,10 +44,12 @@ private final class HangingChannel: NotificationChannel {
       await notifications.attach(service, channels: [hanging, channel])
       try await workshop.sync(id, [product(1, prices: ["90"])])
       let first = Task { try await notifications.sendPending() }
-      try await eventually { channel.delivered.count == 1 && hanging.started.withLock { $0 } == 1 }
+      try await eventually("one delivery ends, and one hangs") {
+        channel.delivered.count == 1 && hanging.started.withLock { $0 } == 1
+      }
       try await workshop.sync(id, [product(1, prices: ["80"])])
       let second = Task { try await notifications.sendPending() }
-      try await eventually { channel.delivered.count == 2 }
+      try await eventually("the second delivery ends") { channel.delivered.count == 2 }
       first.cancel()
       second.cancel()
       _ = await (first.result, second.result)
@@ -213,14 +215,5 @@ private final class HangingChannel: NotificationChannel {
       #expect(error?.reason.contains("secret cannot be read") ?? false, "\(error as Any)")
       #expect(!(error?.reason.contains("/hook") ?? true))
     }
-  }
-}
-
-/// Waits until a condition holds, at most 30 s.
-func eventually(_ condition: () async throws -> Bool) async throws {
-  let end = ContinuousClock.now + .seconds(30)
-  while try await !condition() {
-    guard ContinuousClock.now < end else { throw TestFailure("the condition did not become true") }
-    try await Task.sleep(for: .milliseconds(10))
   }
 }

@@ -1,6 +1,6 @@
 import Coffer
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,5 +1,6 @@
 import Coffer
-import CofferProcessTesting
+import CofferEncryption
+import CofferTesting
 import Foundation
 import Testing
 

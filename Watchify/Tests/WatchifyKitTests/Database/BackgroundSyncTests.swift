@@ -1,6 +1,6 @@
-import Coffer
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferRouter
+import CofferTesting
 import Foundation
 import Testing
 
@@ -182,7 +182,7 @@ import Testing
       // Added while the loop runs, as with 'watchify add' in another terminal.
       let local = try await workshop.follow([product(1)], domain: "127.0.0.1:8080")
       // The wait for the next round is ended by the network.
-      let sleeps = Sleeps(2) { count in if count == 1 { try await Task.sleep(for: .seconds(20)) } }
+      let sleeps = Sleeps(2) { count in if count == 1 { try await hang() } }
       try await run(workshop, sleeps, network: monitor) { status in
         statuses.withLock { $0.append("\(status)".prefix { $0 != "(" }.description) }
         if case .offline = status { try? system.connect("eth0") }

@@ -1,7 +1,7 @@
-import Coffer
-import CofferDatabase
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferRouter
+import CofferSQLite
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
-import CofferDatabase
-import CofferProcessTesting
+import CofferSQLite
+import CofferTesting
 import Foundation
 import ReplayShop
 import Testing

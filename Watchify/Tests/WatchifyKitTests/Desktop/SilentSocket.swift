@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// A bus that accepts connections and never sends a byte.

@@ -1,6 +1,6 @@
 import CofferBus
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 
 /// A notification received by a stub server.

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// A network namespace in which this test bundle is run as a child process. Requires no privileges if the kernel allows

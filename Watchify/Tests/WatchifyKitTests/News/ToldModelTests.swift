@@ -1,6 +1,6 @@
-import Coffer
-import CofferDatabase
-import CofferProcessTesting
+import CofferRouter
+import CofferSQLite
+import CofferTesting
 import Foundation
 import Testing
 

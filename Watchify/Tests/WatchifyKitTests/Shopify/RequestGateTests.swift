@@ -1,5 +1,5 @@
-import CofferLocks
-import CofferProcessTesting
+import CofferCore
+import CofferTesting
 import Foundation
 import Testing
 
@@ -98,7 +98,7 @@ struct RequestGateTests {
         now: { now },
         sleep: { _ in
           fallAsleep.finish()
-          try await Task.sleep(for: .seconds(3600))
+          try await hang()
         }))
     let shop = try shop("a.com")
     try await gate.perform(for: shop, pauses: pauses) {}

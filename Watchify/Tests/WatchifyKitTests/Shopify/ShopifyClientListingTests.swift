@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 import Testing
 

@@ -1,5 +1,5 @@
 import Coffer
-import CofferDatabase
+import CofferSQLite
 import Foundation
 import Testing
 

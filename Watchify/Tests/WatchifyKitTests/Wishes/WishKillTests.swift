@@ -1,6 +1,6 @@
-import Coffer
-import CofferDatabase
-import CofferProcessTesting
+import CofferRouter
+import CofferSQLite
+import CofferTesting
 import Foundation
 import ReplayShop
 import Testing
@@ -37,7 +37,7 @@ import Testing
       }
       for victim in victims { #expect(try victim.line() == "ready") }
       for victim in victims {
-        try await Task.sleep(for: .milliseconds(Int.random(in: 0...500, using: &generator)))
+        try await suspend(upTo: .milliseconds(500), using: &generator)
         victim.kill()
         victim.wait()
       }
@@ -48,16 +48,10 @@ import Testing
     start += 5_000
     let last = try HelperProcess([file, deliveries, "\(start)"], executable: "WatchifyTestHelper")
     #expect(try last.line() == "ready")
-    let deadline = ContinuousClock.now + .seconds(120)
-    var isDone = false
-    while !isDone, ContinuousClock.now < deadline {
-      try await Task.sleep(for: .milliseconds(100))
-      isDone = try await isDelivered(file)
-    }
+    try await eventually("all news is delivered or withdrawn") { try await isDelivered(file) }
     last.kill()
     last.wait()
     try await check(file)
-    #expect(isDone, "all news was delivered or withdrawn")
     let told = try String(contentsOfFile: deliveries, encoding: .utf8).split(separator: "\n")
     #expect(
       told.contains { $0.contains("below your ") && $0.contains("matches “e”") && $0.hasSuffix(" more") }, "\(told)")

@@ -1,5 +1,5 @@
-import Coffer
-import CofferDatabase
+import CofferRouter
+import CofferSQLite
 import Foundation
 import Testing
 

@@ -1,3 +1,4 @@
+import CofferTesting
 import Foundation
 import Testing
 

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import WatchifyTestSupport
 
@@ -125,13 +125,9 @@ final class Browser: Sendable {
   }
 
   /// Runs a script again and again until it returns `true`.
-  /// - Throws: ``TestFailure`` after 20 seconds times `patience`.
+  /// - Throws: ``TestFailure`` after a minute times `patience`.
   func wait(until script: String) async throws {
-    let end = Date().addingTimeInterval(20 * Double(patience))
-    while try await run("return Boolean(\(script))") as? Bool != true {
-      guard Date() < end else { throw TestFailure("never became true in the page: \(script)") }
-      try await Task.sleep(for: .milliseconds(20))
-    }
+    try await eventually("in the page: \(script)") { try await run("return Boolean(\(script))") as? Bool == true }
   }
 
   /// Returns the messages of the console since the last call, such as violations of a content security policy.

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import WatchifyTestSupport
 
@@ -54,7 +54,7 @@ final class ChromeDriver: Sendable {
     try? output.fileHandleForWriting.close()
     let port = port(in: output.fileHandleForReading)
     // Its output may have ended a moment before it has.
-    for _ in 0..<100 where port == nil && process.isRunning { usleep(10_000) }
+    if port == nil { try? blockUntil("the driver ends") { !process.isRunning } }
     return (process, port)
   }
 

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit
@@ -216,9 +216,7 @@ struct PagesInBrowserTests {
         let browser = try await Browser(driver)
         try await browser.open(served.url + "/activity")
         let title = try await browser.title()
-        // The page is live once its stream is open.
-        let end = Date().addingTimeInterval(20 * Double(patience))
-        while served.server.livePageCount == 0, Date() < end { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("the stream of the page is open") { served.server.livePageCount > 0 }
         let focused = folder.isEmpty ? ".note a" : ".top nav a:last-of-type"
         try await browser.run("window.marker = 1; document.querySelector(\(quoted(focused))).focus()")
         let address = try await browser.run("return document.activeElement.href") as? String
@@ -246,8 +244,7 @@ struct PagesInBrowserTests {
           try await browser.open(served.url + "/activity")
         }
         let title = try await browser.title()
-        let end = Date().addingTimeInterval(20 * Double(patience))
-        while served.server.livePageCount == 0, Date() < end { try await Task.sleep(for: .milliseconds(10)) }
+        try await eventually("a page is live") { served.server.livePageCount > 0 }
         #expect(served.server.livePageCount < 6)
         try await served.changePrice(to: 3)
         for window in windows {
@@ -267,12 +264,8 @@ struct PagesInBrowserTests {
         try await browser.open(served.url + "/activity?type=price")
         try await browser.click("form[action^='/activity/read'] button, form[action^='/read'] button")
         // The click does not wait for the answer to the form.
-        let end = Date().addingTimeInterval(20 * Double(patience))
         let drops = EventFilter(changeTypes: [.priceDropped])
-        while try await served.bench.service.unreadCount(drops) > 0, Date() < end {
-          try await Task.sleep(for: .milliseconds(20))
-        }
-        #expect(try await served.bench.service.unreadCount(drops) == 0)
+        try await eventually("they are read") { try await served.bench.service.unreadCount(drops) == 0 }
         #expect(try await served.bench.service.unreadCount() > 0, "only what the filter showed is read")
         try await browser.close()
       }

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import ReplayShop
 import WatchifyKit

@@ -1,5 +1,5 @@
 import CofferHTTP
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit
@@ -104,13 +104,14 @@ import WatchifyWeb
   }
 
   @Test func aClientThatConnectedBeforeTheStartIsServed() async throws {
+    var random = SystemRandomNumberGenerator()
     for _ in 1...20 {
       let socket = try PassedSocket("127.0.0.1")
       var configuration = SiteServer.Configuration()
       configuration.listeningDescriptor = socket.descriptor
       let answer = Task { try await ask(socket.port, "/") }
       // Most requests wait in the queue by now; one that comes later is served as well.
-      try await Task.sleep(for: .milliseconds(5))
+      try await suspend(upTo: .milliseconds(10), using: &random)
       let status = try await withServer(configuration) { _ in try await answer.value.status }
       #expect(status == 200)
     }

@@ -1,5 +1,5 @@
 import CofferHTTP
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit
@@ -103,8 +103,7 @@ import WatchifyTestSupport
     let (current, count) = (visitor, served.server.livePageCount)
     // The first event, which greets the page, has less than 50 bytes.
     let stream = Task { try await current.get(current.folder + "live", enough: 50) }
-    let end = Date().addingTimeInterval(20 * Double(patience))
-    while served.server.livePageCount == count, Date() < end { try await Task.sleep(for: .milliseconds(5)) }
+    try await eventually("the stream is open") { served.server.livePageCount != count }
     try await served.changePrice(to: 3)
     let events = try await stream.value.text
     #expect(events.contains("event: news") && events.components(separatedBy: "event: ").count > 2, "\(events)")

@@ -1,6 +1,6 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit

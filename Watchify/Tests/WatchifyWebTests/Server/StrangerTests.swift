@@ -1,6 +1,6 @@
+import CofferCore
 import CofferHTTP
-import CofferLocks
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import Testing
 import WatchifyKit
@@ -79,13 +79,9 @@ extension StrangerTests {
       let shop = try await bench.follow("tarn.example", name: "Tarn", [.make(1, "Mat")])
       bench.pass(hours: 24)
       let job = try #require(await bench.post("/shops/\(shop.uuidString.lowercased())/read").header("Location"))
-      let end = Date().addingTimeInterval(20 * Double(patience))
-      while await bench.get(job).status == 200, Date() < end { try await Task.sleep(for: .milliseconds(10)) }
-      #expect(await bench.get(job).status == 303)
-      while delivery.withLock({ $0 == nil }), Date() < end { try await Task.sleep(for: .milliseconds(10)) }
-      let waiting = delivery.withLock { $0.take() }
-      #expect(waiting != nil)
-      waiting?.resume()
+      try await eventually("the read ends") { await bench.get(job).status == 303 }
+      try await eventually("the channel hangs") { delivery.withLock { $0 != nil } }
+      delivery.withLock { $0.take() }?.resume()
     }
   }
 }

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 import WatchifyTestSupport
 
@@ -79,14 +79,13 @@ final class ReverseProxy: Sendable {
     try Data().write(to: URL(fileURLWithPath: errors))
     process.standardError = FileHandle(forWritingAtPath: errors)
     try process.runUnblocked()
-    let end = Date().addingTimeInterval(20 * Double(patience))
-    while true {
-      if (try? await ask(port, "/", method: "HEAD"))?.status != nil { return }
-      guard process.isRunning, Date() < end else {
+    try await eventually("\(kind) listens") {
+      if (try? await ask(port, "/", method: "HEAD"))?.status != nil { return true }
+      guard process.isRunning else {
         let text = (try? String(contentsOfFile: errors, encoding: .utf8)) ?? ""
         throw TestFailure("\(kind) does not listen: \(text.suffix(1_000))")
       }
-      try await Task.sleep(for: .milliseconds(20))
+      return false
     }
   }
 

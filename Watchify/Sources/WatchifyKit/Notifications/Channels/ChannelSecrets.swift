@@ -1,4 +1,6 @@
-public import Coffer
+import Coffer
+public import CofferEncryption
+public import CofferSecrets
 public import Foundation
 
 /// What a channel must keep secret.

@@ -1,4 +1,5 @@
 import Coffer
+import CofferEncryption
 import Foundation
 
 /// The request of a webhook for one message.

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 public import Foundation
 
 /// A first-in, first-out gate that admits one request at a time, with a delay between requests, and none during a pause

@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Sends requests to shops through the gate, checking robots.txt first and handling redirects and retries.

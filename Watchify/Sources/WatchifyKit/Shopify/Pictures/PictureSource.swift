@@ -1,4 +1,4 @@
-import CofferLocks
+import CofferCore
 import Foundation
 
 /// Requests pictures of products from the servers that shops name.

@@ -1,4 +1,4 @@
-import CofferProcessTesting
+import CofferTesting
 import Foundation
 
 /// A server that ends TLS in front of a plain one, with a certificate of the test's own authority.

@@ -1,0 +1,26 @@
+import CofferCore
+import CofferSecrets
+import Foundation
+
+/// The items of a service in the desktop's keyring.
+struct LegacyKeychain: LegacyOrigin {
+  let ignored: [TakeOverReport.Entry] = []
+  private let originals: KeyringOriginals
+  var names: [String] { originals.names }
+
+  init(service: String, accessGroup: String?) throws {
+    originals = try KeyringOriginals(
+      service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
+  }
+
+  func read(_ name: String) throws -> LegacyOriginal? {
+    try originals.read(name).map { LegacyOriginal(name: name, data: $0.data, item: $0) }
+  }
+
+  func remove(_ found: [LegacyOriginal]) throws -> [Bool] {
+    try found.map { original in
+      guard let item = original.item else { return false }
+      return try originals.remove(item)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import CofferCore
+import CofferFileSystem
+import CofferFiles
+import Foundation
+
+/// The entries of a property list.
+struct LegacyPropertyList: LegacyOrigin {
+  let names: [String]
+  let ignored: [TakeOverReport.Entry]
+  private let values: [StoreKey: PreferenceValue]
+  private let keepsTypes: Bool
+  private let isDecoded: Bool
+
+  /// The maximum size of the file in bytes: it is in memory as a whole.
+  private static let limit = 256 << 20
+
+  init(_ path: String, keepsTypes: Bool, isDecoded: Bool) throws {
+    let parts = PathParts(path)
+    guard let name = parts.names.last,
+      let file = try Directory(parts.parent, location: path).read(name, limit: Self.limit)
+    else {
+      throw StorageError(
+        .notFound, "There is no file at this path.", advice: "Check the path. Nothing was changed.", location: path)
+    }
+    guard !file.data.starts(with: Data("SQLite format 3\0".utf8)) else {
+      throw StorageError(
+        .unsupported, "The file is a SQLite database, not a property list.",
+        advice: "Name its table and the columns with the names and the values. Nothing was changed.", location: path)
+    }
+    let document: PropertyListDocument
+    do {
+      document = try PropertyListFormat().decode(file.data)
+    } catch let error as StorageError {
+      throw error.locating(at: path)
+    }
+    values = document.values
+    names = document.values.keys.map(\.string).sorted()
+    ignored = document.others.map { .init(name: $0.name, outcome: .skipped(reason: "its name is no key")) }
+    self.keepsTypes = keepsTypes
+    self.isDecoded = isDecoded
+  }
+
+  func read(_ name: String) throws -> LegacyOriginal? {
+    guard let value = values[try StoreKey(name)] else { return nil }
+    if !isDecoded, let data = value.data { return LegacyOriginal(name: name, data: data) }
+    let attributes = keepsTypes ? value.attributes : .none
+    return LegacyOriginal(name: name, data: value.bytes, attributes: attributes, isDecoded: true)
+  }
+}

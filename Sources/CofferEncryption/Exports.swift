@@ -1,0 +1,2 @@
+// An encrypted engine is an engine.
+@_exported public import CofferCore

@@ -1,0 +1,75 @@
+import CofferCore
+import CofferSQLite
+
+/// The quarantine of a handle, which keeps damaged bytes for inspection and reports each damaged value once.
+final class SlotQuarantine: Sendable {
+  private let reported = Locked<Set<SlotID>>([])
+  private let handle: SlotHandle
+  private let journal: SQLiteEngine
+
+  init(_ handle: SlotHandle, _ journal: SQLiteEngine) {
+    self.handle = handle
+    self.journal = journal
+  }
+
+  var name: String { handle.name }
+
+  /// Reports a damaged version, once.
+  func tell(_ report: DamageReport, of id: SlotID) {
+    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.tell(report) }
+  }
+
+  /// Reports the loss of a value's newest version, once, and returns the error for its reader.
+  func reportLoss(_ key: StoreKey, _ recorded: SlotHandle.Recorded) -> StorageError {
+    let size = handle.slots.keepsSecrets ? nil : 0
+    tell(DamageReport(key: key, revision: recorded.revision, size: size, location: name), of: recorded.record.id)
+    return StorageError(
+      .damaged,
+      "The newest value is lost: the file was damaged, and the copy that replaced it has an older value or none.",
+      advice: "Restore a backup of the file, or write the key again. The damaged bytes are in the quarantine.",
+      location: name, key: key)
+  }
+
+  /// Puts the bytes of a damaged value into the quarantine unless they are there, and returns a report.
+  func keep(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent) throws -> DamageReport {
+    let id = recorded.record.id
+    do {
+      if try handle.slots.quarantinedData(id.description) == nil {
+        try handle.slots.quarantine(content.data, as: id, of: key)
+      }
+    } catch let error as StorageError {
+      throw error.locating(at: name, key: key)
+    }
+    return DamageReport(
+      key: key, revision: recorded.revision, size: size(of: content), location: name, quarantineID: id.description)
+  }
+
+  /// Quarantines and reports a damaged value, once, and returns the error for its reader.
+  func report(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
+    let id = recorded.record.id
+    let isFirst = reported.withLock { $0.insert(id).inserted }
+    var isKept = true
+    if isFirst, let content {
+      do {
+        try handle.slots.quarantine(content.data, as: id, of: key)
+        journal.noteQuarantinedSoon(id.description, key, recorded.revision)
+      } catch {
+        isKept = false
+        reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
+      }
+      handle.configuration.tell(
+        DamageReport(
+          key: key, revision: recorded.revision, size: size(of: content), location: handle.name,
+          quarantineID: isKept ? id.description : nil))
+    }
+    return StorageError(
+      .damaged, "The stored value is damaged: its checksum does not match, although it was not edited.",
+      advice: isKept
+        ? "Its bytes were kept in the quarantine as \(id). Write the key again. Other keys are not affected."
+        : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",
+      location: handle.name, key: key)
+  }
+
+  /// The number of damaged bytes; `nil` for a secret.
+  private func size(of content: SlotContent) -> Int? { handle.slots.keepsSecrets ? nil : content.data.count }
+}

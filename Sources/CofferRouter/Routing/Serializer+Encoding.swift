@@ -1,0 +1,10 @@
+import Coffer
+import Foundation
+
+extension Serializer {
+  /// Returns a value with the mark of its version, without the attributes of its key.
+  func marked(_ value: Value, _ mark: SchemaMark, _ coding: ByteCoding, _ key: StoreKey) throws -> EncodedValue {
+    let encoded = try coding.stored(value, isNative: isNative, for: key) { try encode(value) }
+    return EncodedValue(encoded.data, mark.attributes.merging(encoded.attributes))
+  }
+}

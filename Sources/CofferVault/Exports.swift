@@ -1,0 +1,2 @@
+// `@VaultStored` is a property of the router.
+@_exported public import CofferRouter

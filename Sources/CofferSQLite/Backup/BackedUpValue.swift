@@ -43,21 +43,11 @@ extension SQLiteEngine {
     guard let entry = try await entry(key) else { return nil }
     return BackedUpValue(entry: entry, date: try read { try $0.newestDate() } ?? .distantPast)
   }
-
-  /// Gives a new store the identity of another one, whose values it is about to receive.
-  func adoptIdentity(of other: SQLiteEngine) async throws {
-    guard let identity = try other.read({ try $0.identity() }) else { return }
-    try await perform { committer in
-      try committer.housekeep {
-        try committer.statements.execute("UPDATE coffer_meta SET value = ?1 WHERE name = 'store'", [.text(identity)])
-      }
-    }
-  }
 }
 
 extension Reader {
   /// The random name that a store receives when it is created, and that its backups share.
-  fileprivate func identity() throws -> String? {
+  func identity() throws -> String? {
     try statements.query("SELECT value FROM coffer_meta WHERE name = 'store'", []) { $0.text(0) }.first
   }
 

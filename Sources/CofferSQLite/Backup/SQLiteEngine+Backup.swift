@@ -78,8 +78,12 @@ struct Backup {
   }
 
   /// Merges the write-ahead log of a store that is not open into its database file.
-  static func makeOneFile(_ file: StoreFile) throws {
+  static func makeOneFile(_ file: StoreFile, named identity: String?) throws {
     let connection = try Connection(file)
+    if let identity {
+      try StatementCache(connection).execute(
+        "UPDATE coffer_meta SET value = ?1 WHERE name = 'store'", [.text(identity)])
+    }
     try connection.execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = DELETE")
     unlink(file.wakePath)
   }

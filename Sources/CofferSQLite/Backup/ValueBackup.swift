@@ -24,16 +24,17 @@ package enum ValueBackup {
     let copy = try await SQLiteEngine.open(at: staged.temporaryPath, configuration: configuration)
     let revision: StoreRevision
     do {
-      if let journal { try await copy.adoptIdentity(of: journal) }
       revision = try await fill(copy)
       try await copy.close()
     } catch {
       try? await copy.close()
       throw error
     }
+    // Not before the copy is closed: an open store whose name in the file changes takes itself for replaced.
+    let identity = try journal?.read { try $0.identity() } ?? nil
     return try await BackupWork.run(nil) { work in
       let file = StoreFile(path: staged.temporaryPath, busyTimeout: 5, name: source)
-      try Backup.makeOneFile(file)
+      try Backup.makeOneFile(file, named: identity)
       let content = try Backup.check(file, work)
       try staged.sync()
       let size = FileManager.default.sizeOfFile(staged.temporaryPath)

@@ -7,7 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
   CofferCore CofferFileSystem CofferTerminal CofferBus CofferHTTP CofferEncryption CofferSQLite
-  CofferPostgreSQL CofferFiles CofferSecrets Coffer CofferTesting
+  CofferPostgreSQL CofferFiles CofferSecrets Coffer CofferRouter CofferPersistence CofferCallbacks CofferVault
+  CofferTesting
   ReplayShop WatchifyKit
 )
 

@@ -63,7 +63,8 @@ private struct PostgreSQLWriter {
     case .outcomeUnknown?: say("unknown \(id)")
     case .unavailable?, .busy?:
       say("refused \(id)")
-      var random = SystemRandomNumberGenerator()
+      // Not the system's generator: it has no bytes, and the thread sanitizer takes its address for shared memory.
+      var random = SeededGenerator(seed: .random(in: 0 ... .max))
       try? await suspend(upTo: .milliseconds(40), using: &random)
     default: say("failed \(id) \(error)")
     }

@@ -63,8 +63,10 @@ public final class AuthenticationContext: Sendable {
   public func endGracePeriods() { state.withLock { $0.confirmed = [:] } }
 
   /// Asks the user to confirm an access control, unless the grace period of an earlier confirmation lasts.
-  /// - Parameter reason: what the user is asked to permit, as a sentence without any secret. A question that is being
-  ///   asked already keeps its own.
+  /// - Parameters:
+  ///   - control: the access control.
+  ///   - reason: what the user is asked to permit, as a sentence without any secret. A question that is being asked
+  ///     already keeps its own.
   /// - Throws: `StorageError`: `authenticationFailed`, `authenticationCancelled`, `unavailable` if there is no answer,
   ///   `unsupported` for an access control that the authenticator cannot establish; `CancellationError`.
   public func authenticate(for control: KeychainAccessControl, reason: String) async throws {

@@ -22,7 +22,7 @@ struct ConfirmationTests {
   }
 
   private func configuration() -> PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     return configuration
   }

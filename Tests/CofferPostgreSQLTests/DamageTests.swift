@@ -19,7 +19,7 @@ struct DamageTests {
   private func open(
     _ change: (inout PostgreSQLConfiguration) -> Void = { _ in }
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     change(&configuration)
     return try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
@@ -209,13 +209,13 @@ struct DamageTests {
       "DELETE FROM coffer.journal WHERE revision = 2",
     ] {
       let database = try await server.newDatabase()
-      let engine = try await PostgreSQLEngine.open(server.location(database))
+      let engine = try await PostgreSQLEngine.open(server.location(database), configuration: .patient)
       for number in 0..<3 {
         try await engine.commit(WriteBatch([.put("k", Data("\(number)".utf8))]), from: StoreOrigin())
       }
       try await server.psql(change, database: database)
       try await engine.close()
-      let again = try await PostgreSQLEngine.open(server.location(database))
+      let again = try await PostgreSQLEngine.open(server.location(database), configuration: .patient)
       var changes = again.changes(since: StoreRevision(1)).makeAsyncIterator()
       #expect(await changes.next() == .reload(upTo: StoreRevision(3)))
       let commit = try await again.commit(WriteBatch([.put("k", Data("x".utf8))]), from: StoreOrigin())
@@ -286,10 +286,12 @@ struct DamageTests {
     func code(_ change: String) async throws -> StorageError.Code? {
       let name = try await server.newDatabase()
       if !change.hasPrefix("CREATE") {
-        try await PostgreSQLEngine.open(server.location(name)).close()
+        try await PostgreSQLEngine.open(server.location(name), configuration: .patient).close()
       }
       try await server.psql(change, database: name)
-      let error = await #expect(throws: StorageError.self) { try await PostgreSQLEngine.open(server.location(name)) }
+      let error = await #expect(throws: StorageError.self) {
+        try await PostgreSQLEngine.open(server.location(name), configuration: .patient)
+      }
       return error?.code
     }
     #expect(try await code("UPDATE coffer.format SET version = 2") == .newerFormat)

@@ -24,7 +24,7 @@ struct FullDiskTests {
   }
 
   private func open(_ server: PostgreSQLServer, _ database: String) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     configuration.connectTimeout = .seconds(2)
     configuration.answerTimeout = .seconds(5)

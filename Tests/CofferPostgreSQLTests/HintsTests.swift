@@ -67,7 +67,7 @@ struct HintsTests {
   }
 
   private func open() async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     return try await PostgreSQLEngine.open(server.location(database, store: "test"), configuration: configuration)
   }

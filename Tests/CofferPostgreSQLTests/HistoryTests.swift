@@ -89,7 +89,7 @@ struct HistoryTests {
   private func open(
     _ port: Int, _ database: String, _ access: StoreAccess = .readWriteOrReadOnly
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     configuration.access = access
     return try await PostgreSQLEngine.open(
@@ -109,7 +109,7 @@ struct HistoryTests {
   func restarted() async throws {
     let server = try await PostgreSQLServer()
     let database = try await server.newDatabase()
-    let engine = try await PostgreSQLEngine.open(server.location(database))
+    let engine = try await PostgreSQLEngine.open(server.location(database), configuration: .patient)
     let first = try await put(engine, "1")
     let stream = engine.changes(since: nil)
     let position = engine.latestPosition

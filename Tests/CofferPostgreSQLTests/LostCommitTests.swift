@@ -26,7 +26,7 @@ struct LostCommitTests {
   private func open() async throws -> (PostgreSQLEngine, StoreCommit) {
     other.mode = .cut
     defer { other.mode = .open }
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     configuration.connectTimeout = .seconds(10)
     configuration.answerTimeout = .seconds(3)
@@ -117,7 +117,7 @@ struct LostCommitTests {
   func cutOffPrimary() async throws {
     let own = try await PostgreSQLServer(settings: [])
     let database = try await own.newDatabase()
-    let engine = try await PostgreSQLEngine.open(own.location(database))
+    let engine = try await PostgreSQLEngine.open(own.location(database), configuration: .patient)
     try await engine.close()
     let connection = try await connect(to: own, database: database)
     try await own.psql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
@@ -145,7 +145,7 @@ struct LostCommitTests {
   func stopped() async throws {
     let own = try await PostgreSQLServer(settings: [])
     let database = try await own.newDatabase()
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.connectTimeout = .milliseconds(500)
     configuration.answerTimeout = .milliseconds(500)
     configuration.outcomeTimeout = .seconds(2)

@@ -10,7 +10,7 @@ import Testing
 @Suite("PostgreSQL: opening", .serialized, .enabled(if: PostgreSQLServer.obstacle == nil, obstacle))
 struct OpeningTests {
   private func configuration(_ change: (inout PostgreSQLConfiguration) -> Void = { _ in }) -> PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.connectTimeout = .seconds(10)
     change(&configuration)
     return configuration
@@ -255,7 +255,7 @@ struct OpeningTests {
     let latin = "l" + UUID().uuidString.replacing("-", with: "").lowercased()
     try await server.psql("CREATE DATABASE \(latin) ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
     await expectStorageError(.unsupported, contains: "The encoding of the database") {
-      _ = try await PostgreSQLEngine.open(server.location(latin, store: "%E6%97%A5"))
+      _ = try await PostgreSQLEngine.open(server.location(latin, store: "%E6%97%A5"), configuration: .patient)
     }
   }
 

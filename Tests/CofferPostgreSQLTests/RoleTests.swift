@@ -24,7 +24,7 @@ struct RoleTests {
   }
 
   private func open(_ role: String, _ store: String) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     return try await PostgreSQLEngine.open(location(role, store), configuration: configuration)
   }
@@ -113,7 +113,7 @@ struct RoleTests {
     }
     try await owner.close()
     try await engine.close()
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.access = .readWrite
     let error = await #expect(throws: StorageError.self) {
       try await PostgreSQLEngine.open(location("writer", "first"), configuration: configuration)

@@ -21,7 +21,7 @@ struct SharingTests {
   private func open(_ access: StoreAccess = .readWriteOrReadOnly, user: String = "postgres") async throws
     -> PostgreSQLEngine
   {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = instance
     configuration.access = access
     return try await PostgreSQLEngine.open(

@@ -58,7 +58,7 @@ struct TLSTests {
     _ server: PostgreSQLServer, trusting certificates: String?, tls: PostgreSQLConfiguration.TLS? = .verifyFull,
     host: String = "db.test", port: Int? = nil
   ) async throws -> ServerConnection {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.tls = tls
     configuration.rootCertificates = certificates
     let target = try ConnectionTarget(

@@ -11,10 +11,9 @@ struct WatchTests {
   private func open(
     _ location: String, _ access: StoreAccess = .readWriteOrReadOnly
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLConfiguration.patient
     configuration.instance = Instances().next()
     configuration.access = access
-    configuration.connectTimeout = .seconds(20)
     return try await PostgreSQLEngine.open(location, configuration: configuration)
   }
 

@@ -7,10 +7,17 @@ package import Testing
 package struct Blocking: SuiteTrait, TestTrait, TestScoping {
   package var isRecursive: Bool { true }
 
+  /// Whether the caller has a thread of its own.
+  package static var isSeparate: Bool { DispatchQueue.getSpecific(key: ThreadExecutor.key) != nil }
+
   package func provideScope(
     for test: Test, testCase: Test.Case?, performing function: @concurrent @Sendable () async throws -> Void
   ) async throws {
-    try await withTaskExecutorPreference(ThreadExecutor.shared, operation: function)
+    try await withTaskExecutorPreference(ThreadExecutor.shared) {
+      // Optimized code changes its thread only when it suspends.
+      await Task.yield()
+      try await function()
+    }
   }
 }
 
@@ -22,10 +29,13 @@ extension Trait where Self == Blocking {
 /// An executor that runs each job on a separate thread.
 private final class ThreadExecutor: TaskExecutor {
   static let shared = ThreadExecutor()
+  static let key = DispatchSpecificKey<Void>()
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     // Dispatch provides a thread for every serial queue, however many others are blocked.
-    DispatchQueue(label: "blocking test").async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    let queue = DispatchQueue(label: "blocking test")
+    queue.setSpecific(key: Self.key, value: ())
+    queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }

@@ -13,7 +13,7 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let text = String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
   check(name: text)
-  if let key = try? StoreKey(text) { check(key: key) }
+  if let key = try? KeyName(text) { check(key: key) }
   return 0
 }
 
@@ -27,7 +27,7 @@ private func check(name: String) {
 }
 
 /// Checks the text as a key to store.
-private func check(key: StoreKey) {
+private func check(key: KeyName) {
   let name = FileName(key)
   precondition(name.string.utf8.count <= 255, "a name was too long")
   precondition(FileName.isHashed(name.string) == name.isHashed, "a hashed name was not recognized")

@@ -21,8 +21,8 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 
 /// Checks that a value that is recognized can be taken over.
 private func check(value: Data) {
-  let form = ForeignEncoding(recognizing: value)
-  _ = ForeignEncoding(recognizing: value, isWhole: false)
+  let form = ForeignData.Encoding(recognizing: value)
+  _ = ForeignData.Encoding(recognizing: value, isWhole: false)
   precondition(!(isCanary && form == .storedObject), "the canary: a failure must be detected")
   let object = try? LegacyEncoding.storedObject.decode(value)
   precondition(form != .storedObject || object != nil, "a recognized StoredObject was not decoded")

@@ -9,7 +9,7 @@ import CofferRouter
 import Foundation
 
 private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"] != nil
-private let key: StoreKey = "key"
+private let key: KeyName = "key"
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {

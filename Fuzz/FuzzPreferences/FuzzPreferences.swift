@@ -13,7 +13,7 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Data(UnsafeBufferPointer(start: start, count: count))
   let text = String(decoding: bytes, as: UTF8.self)
-  if let key = try? StoreKey(text) { check(key: key) }
+  if let key = try? KeyName(text) { check(key: key) }
   if let key = PreferenceName.key(of: text) {
     precondition(PreferenceName(key).string.utf8.elementsEqual(text.utf8), "an accepted name is not that of its key")
   }
@@ -21,7 +21,7 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-private func check(key: StoreKey) {
+private func check(key: KeyName) {
   precondition(PreferenceName.key(of: PreferenceName(key).string) == key, "a key was not decoded from its name")
   precondition(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key, "an escaped name was not decoded")
 }

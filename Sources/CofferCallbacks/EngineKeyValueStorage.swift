@@ -108,10 +108,10 @@ extension EngineKeyValueStorage {
 
   /// Runs `work` after all earlier operations on the key, then calls the completion on the queue.
   func start<R: Sendable>(
-    _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R
+    _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (KeyName) async throws -> R
   ) {
     do {
-      let key = try StoreKey(name)
+      let key = try KeyName(name)
       pipeline.add(key) { [engine, queue] in
         let result: Result<R, any Error>
         do { result = .success(try await work(key)) } catch { result = .failure(engine.explain(error, key)) }
@@ -132,7 +132,7 @@ private struct MissingValue: Error {}
 extension StorageEngine {
   /// Translates an error for callers of the storage. `notFound` is reserved for a missing key; the engine's own
   /// `notFound` means a missing store and becomes `unavailable`.
-  fileprivate func explain(_ error: any Error, _ key: StoreKey) -> any Error {
+  fileprivate func explain(_ error: any Error, _ key: KeyName) -> any Error {
     switch error {
     case is MissingValue:
       StorageError(

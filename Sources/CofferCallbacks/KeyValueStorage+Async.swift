@@ -56,7 +56,7 @@ extension KeyValueStorage {
         StorageError(
           code, "The storage released a completion without calling it.",
           advice: "It is unknown whether the operation took effect. Report this to the author of the storage.",
-          location: storageName(type), key: try? StoreKey(key))
+          location: storageName(type), key: try? KeyName(key))
       }
       start(answer)
     }
@@ -76,7 +76,7 @@ private func exactlyOne(of value: Bytes?, _ error: (any Error)?, key: String, fr
       .inputOutput, "The storage reported \(error == nil ? "neither a value nor" : "both a value and") an error.",
       advice: "It is unknown whether there is a value. Report this to the author of the storage.",
       location: storageName(type),
-      key: try? StoreKey(key),
+      key: try? KeyName(key),
       underlying: error.map {
         .init(domain: String(reflecting: Swift.type(of: $0)), code: 0, text: String(describing: $0))
       })

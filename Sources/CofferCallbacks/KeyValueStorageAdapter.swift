@@ -52,7 +52,7 @@ public actor KeyValueStorageAdapter: StorageAdapter {
   }
 
   public func exists(key: String) async -> Bool {
-    guard (try? StoreKey(key)) != nil else { return false }  // No store can hold such a key.
+    guard (try? KeyName(key)) != nil else { return false }  // No store can hold such a key.
     do { return try await read(key: key) != nil } catch { return true }
   }
 }

@@ -9,10 +9,10 @@ final class KeyedPipeline: Sendable {
   typealias Job = @Sendable () async -> Void
 
   /// The jobs that wait behind the running one, for each key with a running job.
-  private let waiting = Locked<[StoreKey: ArraySlice<Job>]>([:])
+  private let waiting = Locked<[KeyName: ArraySlice<Job>]>([:])
 
   /// Runs a job after all earlier jobs for the same key.
-  func add(_ key: StoreKey, _ job: @escaping Job) {
+  func add(_ key: KeyName, _ job: @escaping Job) {
     let isFirst = waiting.withLock { waiting in
       let isFirst = waiting[key] == nil
       if isFirst { waiting[key] = [] } else { waiting[key]?.append(job) }
@@ -23,7 +23,7 @@ final class KeyedPipeline: Sendable {
     Task.detached { await self.run(job, andAllBehindItFor: key) }
   }
 
-  private func run(_ first: @escaping Job, andAllBehindItFor key: StoreKey) async {
+  private func run(_ first: @escaping Job, andAllBehindItFor key: KeyName) async {
     var job: Job? = first
     while let running = job {
       await running()

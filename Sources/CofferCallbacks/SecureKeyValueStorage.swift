@@ -101,7 +101,7 @@ public final class SecureKeyValueStorage: KeyValueStorage, Sendable {
   // MARK: Keys and values
 
   private func start<R: Sendable>(
-    _ key: Key, _ completion: Completion<R>, work: @escaping @Sendable (StoreKey) async throws -> R
+    _ key: Key, _ completion: Completion<R>, work: @escaping @Sendable (KeyName) async throws -> R
   ) {
     do {
       let hash = try Self.hash(key, names).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -115,11 +115,11 @@ public final class SecureKeyValueStorage: KeyValueStorage, Sendable {
     try Data(text.utf8).withUnsafeBytes { try key.keyedHash(of: $0) }
   }
 
-  private func context(_ name: StoreKey) -> EnvelopeContext {
+  private func context(_ name: KeyName) -> EnvelopeContext {
     EnvelopeContext(store: identity, key: name, attributes: .none, format: 5)
   }
 
-  private func open(_ envelope: Data, _ name: StoreKey) throws -> Data {
+  private func open(_ envelope: Data, _ name: KeyName) throws -> Data {
     guard !envelope.isEmpty else { throw Error.noContent }
     guard envelope.count >= Envelope.overhead else { throw Error.responseTooSmall }
     do {

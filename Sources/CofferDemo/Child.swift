@@ -184,12 +184,12 @@ struct PlugBatch {
   static let size = 5
   let items: [Item]
 
-  static func prefix(round: UInt64) throws -> StoreKey { try StoreKey("plug/\(round)/") }
+  static func prefix(round: UInt64) throws -> KeyName { try KeyName("plug/\(round)/") }
 
   init(round: UInt64, number: Int) throws {
     var generator = Generator(seed: round << 32 | UInt64(number))
     items = try generator.products(Self.size).enumerated().map { index, product in
-      Item(key: try StoreKey("plug/\(round)/\(number)/\(index)"), product: product)
+      Item(key: try KeyName("plug/\(round)/\(number)/\(index)"), product: product)
     }
   }
 }

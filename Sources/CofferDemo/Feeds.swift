@@ -24,7 +24,7 @@ extension Catalogue {
     let paths = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String }
     let files = (paths ?? []).filter { $0.hasSuffix(".json") }.sorted()
     let decoder = JSONDecoder()
-    var products: [StoreKey: Product] = [:]
+    var products: [KeyName: Product] = [:]
     var notes: [String] = []
     var shops: Set<Substring> = []
     for file in files {
@@ -35,7 +35,7 @@ extension Catalogue {
       }
       shops.insert(file.prefix { $0 != "." }.split(separator: "/").dropLast().last ?? "shop")
       for product in feed.products {
-        products[try StoreKey("product/\(file.dropLast(5))/\(product.id)")] = product
+        products[try KeyName("product/\(file.dropLast(5))/\(product.id)")] = product
       }
     }
     guard !products.isEmpty else {

@@ -85,7 +85,7 @@ struct Price: Codable, Hashable, Comparable, Sendable, CustomStringConvertible {
 
 /// A product and the key under which it is stored.
 struct Item: Sendable {
-  let key: StoreKey
+  let key: KeyName
   let product: Product
 }
 

@@ -8,7 +8,7 @@ import Foundation
 final class Shelf {
   let directory: URL
   /// The confirmed bytes of each value.
-  private(set) var values: [StoreKey: Data] = [:]
+  private(set) var values: [KeyName: Data] = [:]
 
   /// A codec for readable JSON that encodes the same product to the same bytes in every process.
   static let codec: JSONCodec = {
@@ -20,35 +20,35 @@ final class Shelf {
   init(_ directory: URL) { self.directory = directory }
 
   /// The keys, sorted.
-  var keys: [StoreKey] { values.keys.sorted() }
+  var keys: [KeyName] { values.keys.sorted() }
 
   /// The maximum number of products that are stored as files, since each file is synced and disks may be slow.
   private static let limit = 1_000
 
   /// Returns the products with readable keys made of their handles; a number is appended to handles that recur.
   static func items(_ catalogue: Catalogue) throws -> [Item] {
-    var taken: Set<StoreKey> = []
+    var taken: Set<KeyName> = []
     return try catalogue.items.prefix(limit).map { item in
       let handle = item.product.handle
-      var key = try StoreKey("\(handle).json")
+      var key = try KeyName("\(handle).json")
       var number = 1
       while !taken.insert(key).inserted {
         number += 1
-        key = try StoreKey("\(handle).\(number).json")
+        key = try KeyName("\(handle).\(number).json")
       }
       return Item(key: key, product: item.product)
     }
   }
 
-  func expect(_ value: Data, for key: StoreKey) { values[key] = value }
+  func expect(_ value: Data, for key: KeyName) { values[key] = value }
 
-  static func name(_ key: StoreKey) -> String { FileName(key).string }
-  func path(_ key: StoreKey) -> String { directory.appendingPathComponent(Self.name(key)).path }
+  static func name(_ key: KeyName) -> String { FileName(key).string }
+  func path(_ key: KeyName) -> String { directory.appendingPathComponent(Self.name(key)).path }
 
   // MARK: From outside
 
   /// Returns the bytes of a file, or `nil` if it does not exist.
-  func bytes(of key: StoreKey) -> Data? { FileManager.default.contents(atPath: path(key)) }
+  func bytes(of key: KeyName) -> Data? { FileManager.default.contents(atPath: path(key)) }
 
   struct Comparison {
     /// The number of files with exactly the bytes of their value.
@@ -73,13 +73,13 @@ final class Shelf {
 
   /// Opens the directory, calls `body`, and closes the engine even when `body` throws.
   func withEngine<R>(
-    _ configuration: SlotConfiguration = SlotConfiguration(), _ body: (SlotEngine) async throws -> R
+    _ configuration: SlotEngine.Configuration = SlotEngine.Configuration(), _ body: (SlotEngine) async throws -> R
   ) async throws -> R {
     try await closing(try await SlotEngine.files(in: directory, configuration: configuration), after: body)
   }
 
   /// Returns the number of values, except `victim`, that are read as expected.
-  func countReadable(_ engine: SlotEngine, except victim: StoreKey? = nil) async throws -> Int {
+  func countReadable(_ engine: SlotEngine, except victim: KeyName? = nil) async throws -> Int {
     var equal = 0
     for (key, value) in values where key != victim {
       if try await engine.entry(key)?.value == value { equal += 1 }

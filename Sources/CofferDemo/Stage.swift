@@ -111,7 +111,7 @@ final class Stage {
 
   /// Opens the store, calls `body`, and closes the engine even when `body` throws.
   func withEngine<R>(
-    _ configuration: SQLiteConfiguration = SQLiteConfiguration(), _ body: (SQLiteEngine) async throws -> R
+    _ configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration(), _ body: (SQLiteEngine) async throws -> R
   ) async throws -> R {
     try await closing(try await SQLiteEngine.open(at: path, configuration: configuration), after: body)
   }
@@ -134,7 +134,7 @@ func closing<Engine: StorageEngine, R>(
 
 extension StorageEngine {
   /// Calls `body` with every entry under a prefix, all from one snapshot of the store.
-  func forEachEntry(under prefix: StoreKey? = nil, _ body: @Sendable (StoreEntry) -> Void) async throws {
+  func forEachEntry(under prefix: KeyName? = nil, _ body: @Sendable (StoreEntry) -> Void) async throws {
     try await withSnapshot { try await $0.forEach(prefix: prefix) { body($0) } }
   }
 }

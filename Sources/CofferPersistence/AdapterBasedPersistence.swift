@@ -111,7 +111,7 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` over an adapter of
   ///   four methods.
   public func loadVersioned<T: Codable & Sendable>(_ type: T.Type, for key: String) async throws -> Versioned<T> {
-    try await store.loadVersioned(type, for: StoreKey(key))
+    try await store.loadVersioned(type, for: KeyName(key))
   }
 
   /// Stores a value unless another writer has changed it since it was read.
@@ -126,12 +126,12 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   public func saveIfUnchanged<T: Codable & Sendable>(
     _ value: T, for key: String, since revision: StoreRevision?, expires: Date? = nil
   ) async throws -> StoreRevision {
-    try await store.saveIfUnchanged(value, for: StoreKey(key), since: revision, expires: expires)
+    try await store.saveIfUnchanged(value, for: KeyName(key), since: revision, expires: expires)
   }
 
-  /// Changes several values of any types in one commit; see `StoreBatch`.
+  /// Changes several values of any types in one commit; see `TypedStore.Batch`.
   /// - Throws: Any error of `build`; `StorageError`: `unsupported` for several changes over an adapter of four methods.
-  public func batch(_ build: @Sendable (inout StoreBatch) throws -> Void) async throws {
+  public func batch(_ build: @Sendable (inout TypedStore.Batch) throws -> Void) async throws {
     try await store.batch(build)
   }
 

@@ -121,7 +121,7 @@ private struct ExternalChange: Sendable {
     case .reload: return [ExternalChange(key: nil, transaction: nil)]
     case .commit(let commit) where commit.origin == origin: return []
     case .commit(let commit):
-      var seen: Set<StoreKey> = []
+      var seen: Set<KeyName> = []
       var external = commit.changed.keys.filter { seen.insert($0).inserted }
         .compactMap { scope.name(of: $0).map { ExternalChange(key: $0, transaction: commit.transaction) } }
       if commit.changed.isEverything || commit.changed.prefixes.contains(where: scope.overlaps) {

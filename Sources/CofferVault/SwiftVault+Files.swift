@@ -33,7 +33,7 @@ extension SwiftVault {
   ///   `.appGroupContainerUnavailable`, `.unsupportedOperation` for an invalid path, `.initializationFailed` for all
   ///   other failures, with a message that states the cause and the remedy.
   public static func fileSystem(
-    location: FileSystemLocation = .default, configuration: SlotConfiguration = SlotConfiguration()
+    location: FileSystemLocation = .default, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) throws -> EngineVaultService {
     let directory = try location.directory()
     return try VaultOperation.open.runNow {

@@ -19,7 +19,7 @@ extension SwiftVault {
   ///     of an app group is the suite that its applications share.
   ///   - configuration: the settings with which the store is opened.
   public static func userDefaults(
-    suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
+    suiteName: String? = nil, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) -> EngineVaultService {
     service(over: UserDefaultsAdapter(suiteName: suiteName, configuration: configuration).engine)
   }

@@ -28,7 +28,7 @@ public enum SwiftVault {
   ///   - configuration: the settings with which the store is opened.
   /// - Throws: ``SwiftVaultError`` `.initializationFailed`, with a message that states the cause and the remedy.
   public static func database(
-    at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
+    at path: String, configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration()
   ) async throws -> EngineVaultService {
     try await VaultOperation.open.run {
       service(over: try await SQLiteEngine.open(at: path, configuration: configuration))

@@ -9,7 +9,7 @@ import Testing
     let store = TypedStore(engine: MemoryEngine())
     let change = Change.added(Entry(Key("theme"), "dark"))
     guard case .added(let entry) = change else { return }
-    try await store.save(entry.text, for: StoreKey(entry.key.name))
+    try await store.save(entry.text, for: KeyName(entry.key.name))
     let loaded = try await store.load(String.self, for: "theme")
     #expect(loaded == "dark")
     let codec: any Codec = DecimalCodec()

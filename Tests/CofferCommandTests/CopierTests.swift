@@ -10,7 +10,7 @@ import Testing
 struct CopierTests {
   private func store(_ values: KeyValuePairs<String, String>, limit: Int = 1 << 20) async throws -> MemoryEngine {
     let engine = MemoryEngine(name: "\(values.count)", maximumValueSize: limit)
-    let puts = try values.map { WriteBatch.Operation.put(try StoreKey($0.key), Data($0.value.utf8)) }
+    let puts = try values.map { WriteBatch.Operation.put(try KeyName($0.key), Data($0.value.utf8)) }
     if !puts.isEmpty { try await engine.commit(WriteBatch(puts), from: StoreOrigin()) }
     return engine
   }
@@ -61,7 +61,7 @@ struct CopierTests {
     let adapter = AdapterEngine(MemoryAdapter())
     let tally = try await copy(try await store(["a": "1", "b": "2"]), adapter)
     #expect(tally.copied == 2)
-    #expect(try await adapter.entry(StoreKey("b"))?.value == Data("2".utf8))
+    #expect(try await adapter.entry(KeyName("b"))?.value == Data("2".utf8))
     let error = await #expect(throws: StorageError.self) { try await copy(adapter, try await store([:])) }
     #expect(error?.code == .unsupported)
   }
@@ -71,7 +71,7 @@ struct CopierTests {
     let from = try await store([:], limit: 8 << 20)
     for number in 1...5 {
       let value = Data(count: number == 3 ? 6 << 20 : 2 << 20)
-      try await from.commit(WriteBatch([.put(StoreKey("\(number)"), value)]), from: StoreOrigin())
+      try await from.commit(WriteBatch([.put(KeyName("\(number)"), value)]), from: StoreOrigin())
     }
     let to = try await store([:], limit: 8 << 20)
     #expect(try await copy(from, to).copied == 5)
@@ -84,7 +84,7 @@ struct CopierTests {
     for engine in [from, to] {
       let puts = try (0..<1_000).map { number in
         WriteBatch.Operation.put(
-          try StoreKey("k\(number)"), Data(number == 7 && engine === to ? "old".utf8 : "new".utf8))
+          try KeyName("k\(number)"), Data(number == 7 && engine === to ? "old".utf8 : "new".utf8))
       }
       try await engine.commit(WriteBatch(puts), from: StoreOrigin())
     }
@@ -100,7 +100,7 @@ struct CopierTests {
   func largeComparisons() async throws {
     let from = MemoryEngine(name: "from")
     for number in 10..<22 {
-      try await from.commit(WriteBatch([.put(StoreKey("\(number)"), Data(count: 2 << 20))]), from: StoreOrigin())
+      try await from.commit(WriteBatch([.put(KeyName("\(number)"), Data(count: 2 << 20))]), from: StoreOrigin())
     }
     let counted = CountingEngine(base: from)
     #expect(try await copy(from, counted).unchanged == 12)
@@ -145,12 +145,12 @@ private final class CountingEngine: EngineDecorator {
 
   init(base: any StorageEngine) { self.base = base }
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     await reads.add()
     return try await base.entry(key)
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     await reads.add()
     await most.raise(to: keys.count)
     return try await base.entries(keys)
@@ -212,9 +212,9 @@ private struct FussySnapshot: StorageSnapshot {
 
   var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try check(try await base.entries(keys)) }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try check(try await base.entries(keys)) }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try check(try await base.page(prefix: prefix, after: after, limit: limit)).compactMap { $0 }
   }
 

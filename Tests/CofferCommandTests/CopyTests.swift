@@ -60,20 +60,20 @@ struct CopyTests {
   func merging() async throws {
     let every = Data((0...255).map { UInt8($0) })
     let strange = ["new\nline", "🦊", "é", "e\u{301}", "../x", "-", "\u{1B}[31m"]
-    let values = try strange.map { (try StoreKey($0), every) } + [(StoreKey("same"), Data("1".utf8))]
+    let values = try strange.map { (try KeyName($0), every) } + [(KeyName("same"), Data("1".utf8))]
     try await sandbox.fill(values: values)
     try await sandbox.fill(
       "to.db",
       values: [
-        (StoreKey("same"), Data("1".utf8)), (StoreKey("é"), Data("old".utf8)),
-        (StoreKey("mine"), Data("stays".utf8)),
+        (KeyName("same"), Data("1".utf8)), (KeyName("é"), Data("old".utf8)),
+        (KeyName("mine"), Data("stays".utf8)),
       ])
     let json = try await sandbox.coffer("cp", "sqlite:store.db", "sqlite:to.db", "--json").json()
     #expect(json["copied"] as? Int == 7 && json["copiedBytes"] as? Int == 7 * 256 && json["unchanged"] as? Int == 1)
     #expect(json["from"] as? String == "sqlite:\(sandbox.storePath)" && json["interrupted"] as? Bool == false)
     #expect(UUID(uuidString: json["transaction"] as? String ?? "") != nil)
     var expected = try await sandbox.contents("store.db")
-    expected[StoreKey("mine")] = Data("stays".utf8)
+    expected[KeyName("mine")] = Data("stays".utf8)
     #expect(try await sandbox.contents("to.db") == expected)
   }
 
@@ -121,7 +121,7 @@ struct CopyTests {
       lines.first == "coffer: 'b\\n' was not copied: The stored value is damaged: its checksum does not match.")
     #expect(lines.last?.wholeMatch(of: /Copied 2 values \(10 B\) in .* s, 1 skipped\./) != nil && lines.count == 2)
     let there = try await sandbox.contents("to.db")
-    #expect(there == [StoreKey("a"): Data("value".utf8), StoreKey("c"): Data("value".utf8)])
+    #expect(there == [KeyName("a"): Data("value".utf8), KeyName("c"): Data("value".utf8)])
     let json = try await sandbox.coffer("cp", "store.db", "to.db", "--json")
     #expect(json.status == 1 && json.errors.isEmpty)
     let skipped = try #require(json.json()["skipped"] as? [NSDictionary])

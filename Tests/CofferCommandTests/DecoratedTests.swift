@@ -85,7 +85,7 @@ struct DecoratedTests {
     let copy = folder.path("copy.db")
     #expect(try await coffer(["cp", location, copy] + (isSealed ? ["--decrypt"] : [])) == .ok)
     let engine = try await SQLiteEngine.open(at: copy)
-    #expect(try await engine.entry(StoreKey("theme"))?.value.starts(with: Data("dark".utf8)) == true)
+    #expect(try await engine.entry(KeyName("theme"))?.value.starts(with: Data("dark".utf8)) == true)
     try await engine.close()
   }
 }

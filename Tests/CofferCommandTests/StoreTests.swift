@@ -98,12 +98,12 @@ struct StoreTests {
   @Test("info and doctor name the process that holds the log back")
   func heldLog() async throws {
     try await sandbox.coffer("set", "k", "value")
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     let engine = try await SQLiteEngine.open(at: sandbox.storePath, configuration: configuration)
     let (info, doctor, text) = try await engine.withSnapshot { snapshot in
       _ = try await snapshot.page(prefix: nil, after: nil, limit: 1)
-      try await engine.commit(WriteBatch([.put(StoreKey("large"), Data(count: 17 << 20))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("large"), Data(count: 17 << 20))]), from: StoreOrigin())
       return (
         try await sandbox.coffer("info", "--json"),
         try await sandbox.coffer("doctor", sandbox.storePath), try await sandbox.coffer("info").text

@@ -20,7 +20,7 @@ import Testing
       (self.base, self.number, self.body) = (base, number, body)
     }
 
-    func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+    func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
       let found = try await base.record(name)
       let look = looks.withLock { looks in
         looks += 1
@@ -41,7 +41,7 @@ import Testing
     let base = MemoryEngine()
     let hooked = HookedEngine(base, after: number) {
       let theirs = SelectiveEncryption(
-        base, configuration: EncryptionConfiguration(), only: { $0 == "theirs" }, key: { key })
+        base, configuration: EncryptedEngine.Configuration(), only: { $0 == "theirs" }, key: { key })
       let all = opening == .single ? nil : try await EncryptedEngine.open(base, key: key)
       try await (all ?? theirs as any StorageEngine).put("theirs", "value")
     }
@@ -50,7 +50,7 @@ import Testing
     case .new: engine = try await EncryptedEngine.open(hooked, key: key)
     case .single:
       engine = SelectiveEncryption(
-        hooked, configuration: EncryptionConfiguration(), only: { ["ours", "theirs"].contains($0) }, key: { key })
+        hooked, configuration: EncryptedEngine.Configuration(), only: { ["ours", "theirs"].contains($0) }, key: { key })
     case .plainValues:
       let (encrypted, rotation) = try await EncryptedEngine.encrypt(hooked, key: key)
       _ = try await rotation.result()

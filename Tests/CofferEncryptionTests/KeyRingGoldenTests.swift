@@ -70,7 +70,7 @@ import Testing
     let copies = [KeyRingStore.record, KeyRingStore.copy].map { WriteBatch.Operation.putRecord($0, record) }
     try await base.commit(WriteBatch(copies), from: StoreOrigin())
     func open() async throws -> EncryptedEngine {
-      var configuration = EncryptionConfiguration(settings: sample.settings)
+      var configuration = EncryptedEngine.Configuration(settings: sample.settings)
       configuration.label = sample.label
       return try await EncryptedEngine.open(base, configuration: configuration) { derivation in
         try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), try #require(derivation))

@@ -13,7 +13,7 @@ import Testing
   init() throws { directory = try TemporaryDirectory() }
 
   private func open(_ file: String, _ label: String?) async throws -> EncryptedEngine {
-    var configuration = EncryptionConfiguration()
+    var configuration = EncryptedEngine.Configuration()
     configuration.label = label
     let base = try await SQLiteEngine.open(at: directory.path(file))
     return try await EncryptedEngine.open(base, configuration: configuration) { _ in try .forTests() }

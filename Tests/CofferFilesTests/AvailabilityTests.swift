@@ -6,8 +6,8 @@ import Testing
 
 /// Stores that are unavailable when they are opened, or become unavailable while they are open.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct AvailabilityTests {
-  private func configuration() -> SlotConfiguration {
-    var configuration = SlotConfiguration()
+  private func configuration() -> SlotEngine.Configuration {
+    var configuration = SlotEngine.Configuration()
     configuration.createsIfMissing = false  // as for a directory that is to be mounted
     return configuration
   }
@@ -24,13 +24,13 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.path))
 
     let mounted = try await fixture.open()
-    try await mounted.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
+    try await mounted.commit(WriteBatch([.put(KeyName("theme"), Data("dark".utf8))]), from: StoreOrigin())
     // No method is called: the adapter finds the directory because its availability is being followed.
     #expect(await states.next() == .available)
     #expect(try await adapter.read(key: "theme") == Data("dark".utf8))
     #expect(try await adapter.keys() == ["theme"])
     try await adapter.write(key: "size", data: Data("2".utf8))
-    #expect(try await mounted.entry(StoreKey("size"))?.value == Data("2".utf8))
+    #expect(try await mounted.entry(KeyName("size"))?.value == Data("2".utf8))
     try await mounted.close()
     try await adapter.engine.close()
   }
@@ -52,7 +52,7 @@ import Testing
     }
     let mounted = try await fixture.open()
     try await eventually("the subscriber has received a commit") {
-      try await mounted.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8))]), from: StoreOrigin())
+      try await mounted.commit(WriteBatch([.put(KeyName("theme"), Data("dark".utf8))]), from: StoreOrigin())
       return isDone.withLock { $0 }
     }
     let heard = try await finish(reading.throwing, within: .seconds(60))
@@ -82,7 +82,7 @@ import Testing
     let (aside, files) = (fixture.path + ".aside", FileManager.default)
     defer { try? files.removeItem(atPath: aside) }
     let engine = try await fixture.open()
-    let key = StoreKey("theme")
+    let key = KeyName("theme")
     try await engine.commit(WriteBatch([.put(key, Data("dark".utf8))]), from: StoreOrigin())
     var states = engine.availability().makeAsyncIterator()
     #expect(await states.next() == .available)

@@ -17,7 +17,7 @@ import Testing
       let engine = try await SlotEngine.files(in: URL(fileURLWithPath: directory.path("files")))
       // The event of each put is handled a millisecond later, while the store is being closed.
       for number in 0..<(1 + round % 3) {
-        let put = WriteBatch([.put(try StoreKey("key \(number)"), Data("\(round)".utf8))])
+        let put = WriteBatch([.put(try KeyName("key \(number)"), Data("\(round)".utf8))])
         try await engine.commit(put, from: StoreOrigin())
       }
       try await engine.close()

@@ -18,7 +18,7 @@ import Testing
     StorageConformance(
       name: "file", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
-      var configuration = SlotConfiguration()
+      var configuration = SlotEngine.Configuration()
       configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
       configuration.journalRetention = 64
       return try await SlotEngine.files(in: location.directory, configuration: configuration)

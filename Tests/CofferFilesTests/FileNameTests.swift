@@ -25,7 +25,7 @@ import Testing
   ])
   // Requirement 1.14
   func writesKeys(key: String, name: String) throws {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     let written = FileName(key)
     #expect(written.string == name)
     #expect(!written.isHashed)
@@ -34,9 +34,9 @@ import Testing
   }
 
   @Test func hashesWhatIsTooLong() throws {
-    let fits = try StoreKey(String(repeating: "a", count: 200))
+    let fits = try KeyName(String(repeating: "a", count: 200))
     #expect(FileName(fits).string == fits.string)
-    let long = FileName(try StoreKey(String(repeating: "a", count: 201)))
+    let long = FileName(try KeyName(String(repeating: "a", count: 201)))
     #expect(long.isHashed)
     #expect(long.string.hasPrefix(String(repeating: "a", count: 100) + "%h"))
     // printf 'a%.0s' {1..201} | sha256sum
@@ -49,7 +49,7 @@ import Testing
   @Test(arguments: ["A", "é", "aé", "aaé", "€", "a€", "aa€", "😀", "a😀", "aa😀", "\u{800}", "a\u{10000}", ".", "aA", "%"])
   func cutsBetweenUnits(unit: String) throws {
     for repeats in [1_024 / unit.utf8.count, 170] {
-      let key = try StoreKey(String(repeating: unit, count: repeats))
+      let key = try KeyName(String(repeating: unit, count: repeats))
       let name = FileName(key)
       guard name.isHashed else { continue }
       #expect(FileName.isHashed(name.string), "\(name.string)")
@@ -59,7 +59,7 @@ import Testing
   }
 
   @Test func onlyWellFormedHashedNamesAreHashed() throws {
-    let name = FileName(try StoreKey("Con" + String(repeating: "x/", count: 200))).string
+    let name = FileName(try KeyName("Con" + String(repeating: "x/", count: 200))).string
     #expect(FileName.isHashed(name))
     let mark = try #require(name.range(of: "%h"))
     let (prefix, hash) = (String(name[..<mark.lowerBound]), String(name[mark.upperBound...]))
@@ -102,17 +102,17 @@ import Testing
       names.append("a" + String(repeating: unit, count: 1_024 / unit.utf8.count - 1))
     }
     // Names of other keys are keys too.
-    names += try names.filter { !$0.isEmpty }.map { FileName(try StoreKey($0)).string }
-    try expectDistinct(names.filter { !$0.isEmpty }.map(StoreKey.init))
+    names += try names.filter { !$0.isEmpty }.map { FileName(try KeyName($0)).string }
+    try expectDistinct(names.filter { !$0.isEmpty }.map(KeyName.init))
   }
 
   @Test func randomKeysAreDistinctAndComeBack() throws {
     var random = SeededGenerator(seed: 2_026)
-    let keys = try (0..<100_000).map { _ in try StoreKey(random.text()) }
+    let keys = try (0..<100_000).map { _ in try KeyName(random.text()) }
     try expectDistinct(keys)
   }
 
-  private func expectDistinct(_ keys: [StoreKey]) throws {
+  private func expectDistinct(_ keys: [KeyName]) throws {
     let keys = Set(keys)
     var folded: Set<String> = []
     var problems: [String] = []

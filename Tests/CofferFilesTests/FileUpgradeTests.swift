@@ -21,20 +21,20 @@ import Testing
     // The files match their records, so they count as not edited and keep their revisions.
     #expect(engine.latestRevision == StoreRevision(3))
     #expect(
-      try await engine.entry(StoreKey("theme"))
-        == StoreEntry(key: StoreKey("theme"), value: Data("light".utf8), revision: StoreRevision(3))
+      try await engine.entry(KeyName("theme"))
+        == StoreEntry(key: KeyName("theme"), value: Data("light".utf8), revision: StoreRevision(3))
     )
     #expect(try await engine.summaries().map(\.size) == [4, 5])
     let version = ValueAttribute<UInt64>(applicationCode: 128)
     var attributes = ValueAttributes()
     attributes[version] = 2
-    try await engine.commit(WriteBatch([.put(StoreKey("theme"), Data("dark".utf8), attributes)]), from: StoreOrigin())
-    #expect(try await engine.entry(StoreKey("theme"))?.attributes == attributes)
+    try await engine.commit(WriteBatch([.put(KeyName("theme"), Data("dark".utf8), attributes)]), from: StoreOrigin())
+    #expect(try await engine.entry(KeyName("theme"))?.attributes == attributes)
     // An edit by another program leaves no attributes, whichever method reads the value.
     try Data("edited".utf8).write(to: URL(fileURLWithPath: store + "/theme"))
-    let read = try #require(try await engine.entries([StoreKey("theme")])[0])
+    let read = try #require(try await engine.entries([KeyName("theme")])[0])
     #expect(read.value == Data("edited".utf8) && read.attributes.isEmpty)
-    let edited = try #require(try await engine.entry(StoreKey("theme")))
+    let edited = try #require(try await engine.entry(KeyName("theme")))
     #expect(edited.value == Data("edited".utf8) && edited.attributes.isEmpty)
     try await engine.close()
   }

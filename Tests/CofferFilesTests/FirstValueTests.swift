@@ -11,7 +11,7 @@ import Testing
     let directory = try StoreDirectory()
     let (engine, other) = (try await directory.open(), try await directory.open())
     for round in 0..<40 {
-      let key = try StoreKey("key \(round)")
+      let key = try KeyName("key \(round)")
       try await withThrowingTaskGroup(of: Void.self) { group in
         for writer in [engine, other] {
           for number in 0..<4 {

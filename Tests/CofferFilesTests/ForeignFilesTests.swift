@@ -18,7 +18,7 @@ struct ForeignFilesTests {
   /// Opens the directory and returns what was recognized.
   private func refusal(
     _ directory: StoreDirectory, sourceLocation: SourceLocation = #_sourceLocation,
-    _ configure: @escaping (inout SlotConfiguration) -> Void = { _ in }
+    _ configure: @escaping (inout SlotEngine.Configuration) -> Void = { _ in }
   ) async throws -> (StorageError, ForeignData) {
     let before = try directory.contents()
     let error = await #expect(throws: StorageError.self, sourceLocation: sourceLocation) {
@@ -168,7 +168,7 @@ struct ForeignFilesTests {
   }
 
   @Test(arguments: [
-    (#""John""#, ForeignEncoding.jsonText), (#" {"a": 1}"#, .jsonText), ("17", .jsonText), ("null", .jsonText),
+    (#""John""#, ForeignData.Encoding.jsonText), (#" {"a": 1}"#, .jsonText), ("17", .jsonText), ("null", .jsonText),
     ("hello", .plain), ("", .plain), ("{", .plain), ("aGVsbG8=", .base64), ("password", .plain),
     (#"{"transactionID":"7B1C3E3E-6F5B-4E0B-9D2A-000000000001","value":"ImEi"}"#, .storedObject),
     (#"{"value":"ImEi","transactionID":"7B1C3E3E-6F5B-4E0B-9D2A-000000000001"}"#, .storedObject),
@@ -176,7 +176,7 @@ struct ForeignFilesTests {
     ("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict/></plist>", .propertyList), ("bplist00", .propertyList),
     ("SQLite format 3\u{0}", .database),
   ])
-  func formsAreRecognized(_ text: String, _ encoding: ForeignEncoding) {
-    #expect(ForeignEncoding(recognizing: Data(text.utf8)) == encoding)
+  func formsAreRecognized(_ text: String, _ encoding: ForeignData.Encoding) {
+    #expect(ForeignData.Encoding(recognizing: Data(text.utf8)) == encoding)
   }
 }

@@ -32,14 +32,14 @@ import Testing
     let engine = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
     print("\(count) files: opened again within \(clock.now - start)")
     for index in [0, count / 2, count - 1] {
-      #expect(try await engine.entry(StoreKey("file-\(index)"))?.value == Data("value \(index)".utf8))
+      #expect(try await engine.entry(KeyName("file-\(index)"))?.value == Data("value \(index)".utf8))
     }
     let found = try await values(engine)
     #expect(found.count == count)
     #expect(found.allSatisfy { $0.value == "value \($0.key.dropFirst(5))" })
     #expect(try await engine.summaries().count == count)
     start = clock.now
-    try await engine.commit(WriteBatch([.clear(prefix: StoreKey("file-1"))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.clear(prefix: KeyName("file-1"))]), from: StoreOrigin())
     print("\(count) files: those that start with 'file-1' cleared within \(clock.now - start)")
     let rest = found.keys.filter { !$0.hasPrefix("file-1") }
     #expect(try await engine.summaries().count == rest.count)

@@ -31,9 +31,9 @@ import Testing
   @Test func aSnapshotKeepsWhatAnotherHandleHadWritten() async throws {
     let directory = try StoreDirectory()
     let (first, second) = (try await directory.open(), try await directory.open())
-    let keys = try ["once", "twice"].map { try StoreKey($0) }
+    let keys = try ["once", "twice"].map { try KeyName($0) }
     let origin = origin
-    @Sendable func put(_ engine: SlotEngine, _ key: StoreKey, _ value: String) async throws {
+    @Sendable func put(_ engine: SlotEngine, _ key: KeyName, _ value: String) async throws {
       try await engine.commit(WriteBatch([.put(key, Data(value.utf8))]), from: origin)
     }
     try await put(first, keys[1], "v0")
@@ -55,13 +55,13 @@ import Testing
     try await engine.commit(FileScenario.batch(), from: origin)
     // A second version replaces the first, which no snapshot contains; one key is deleted and written in turn.
     try await engine.commit(FileScenario.single(), from: origin)
-    try await engine.commit(WriteBatch([.delete(StoreKey("keep"))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(KeyName("keep"))]), from: origin)
     try await engine.commit(
       WriteBatch([
-        .put(StoreKey("keep"), Data("1".utf8)), .delete(StoreKey("keep")), .put(StoreKey("keep"), Data("2".utf8)),
+        .put(KeyName("keep"), Data("1".utf8)), .delete(KeyName("keep")), .put(KeyName("keep"), Data("2".utf8)),
       ]),
       from: origin)
-    #expect(try await engine.entry(StoreKey("keep"))?.value == Data("2".utf8))
+    #expect(try await engine.entry(KeyName("keep"))?.value == Data("2".utf8))
     let kept = try directory.names(in: "retained")
     #expect(kept.count >= FileScenario.before.count, "\(kept)")
     helper.tell("read again")
@@ -69,7 +69,7 @@ import Testing
     #expect(try await values(engine)["theme"] == "single")
     helper.tell("end the snapshot")
     #expect(try helper.line() == "ended")
-    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("later"), Data("x".utf8))]), from: origin)
     // The writer cleans up after it has responded.
     try await eventually("the old values are removed") { try directory.names(in: "retained").isEmpty }
     #expect(try directory.names(in: "staged") == [])
@@ -86,8 +86,8 @@ import Testing
       configuration.retainedBytes = limit.bytes
       configuration.retainedCount = limit.count
     }
-    let keys = try ["a", "b", "c", "d"].map { try StoreKey($0) }
-    @Sendable func put(_ key: StoreKey, _ letter: String) async throws {
+    let keys = try ["a", "b", "c", "d"].map { try KeyName($0) }
+    @Sendable func put(_ key: KeyName, _ letter: String) async throws {
       try await engine.commit(
         WriteBatch([.put(key, Data(String(repeating: letter, count: 40).utf8))]), from: origin)
     }

@@ -21,8 +21,8 @@ struct ConfirmationTests {
     link.delay = 50
   }
 
-  private func configuration() -> PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration.patient
+  private func configuration() -> PostgreSQLEngine.Configuration {
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     return configuration
   }
@@ -63,7 +63,7 @@ struct ConfirmationTests {
     }
   }
 
-  private var readOnly: PostgreSQLConfiguration {
+  private var readOnly: PostgreSQLEngine.Configuration {
     var configuration = configuration()
     configuration.access = .readOnly
     return configuration

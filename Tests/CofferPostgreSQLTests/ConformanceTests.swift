@@ -41,7 +41,7 @@ struct ConformanceTests {
       handles: .openAgain, commitsToOutrunJournal: 40, largeValueSize: 1 << 20, largeBatchSteps: 200)
     let instance = Instances().next()
     let report = try await StorageConformance(name: "postgresql", options: options) { location in
-      var configuration = PostgreSQLConfiguration.patient
+      var configuration = PostgreSQLEngine.Configuration.patient
       configuration.journalRetention = 16
       configuration.tls = .verifyFull
       configuration.rootCertificates = authority.certificate
@@ -63,7 +63,7 @@ struct ConformanceTests {
       interrupt: interrupt)
     let instances = Instances()
     return StorageConformance(name: "postgresql", options: options) { location in
-      var configuration = PostgreSQLConfiguration.patient
+      var configuration = PostgreSQLEngine.Configuration.patient
       configuration.journalRetention = 16
       if !sharesConnections { configuration.instance = instances.next() }
       if let size = location.maximumValueSize { configuration.maximumValueSize = size }
@@ -73,10 +73,10 @@ struct ConformanceTests {
   }
 }
 
-extension PostgreSQLConfiguration {
+extension PostgreSQLEngine.Configuration {
   /// For what does not test the timeouts: on a busy machine, a server may not answer for many seconds.
-  static var patient: PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration()
+  static var patient: PostgreSQLEngine.Configuration {
+    var configuration = PostgreSQLEngine.Configuration()
     (configuration.connectTimeout, configuration.answerTimeout) = (.seconds(60), .seconds(60))
     return configuration
   }

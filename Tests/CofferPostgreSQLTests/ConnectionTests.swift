@@ -10,7 +10,7 @@ func connect(
   to server: PostgreSQLServer, on loop: ConnectionLoop = .shared, database: String = "postgres"
 ) async throws -> ServerConnection {
   try await ServerConnection.open(
-    try ConnectionTarget(server.location(database), PostgreSQLConfiguration.patient), on: loop)
+    try ConnectionTarget(server.location(database), PostgreSQLEngine.Configuration.patient), on: loop)
 }
 
 extension ServerConnection {

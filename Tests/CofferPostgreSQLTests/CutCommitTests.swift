@@ -14,7 +14,7 @@ struct CutCommitTests {
     let server = try await SharedServer.running()
     let database = try await server.newDatabase()
     let link = try LinkProxy(to: server.port)
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     let engine = try await PostgreSQLEngine.open(
       "postgresql://postgres@127.0.0.1:\(link.port)/\(database)?store=test", configuration: configuration)

@@ -17,9 +17,9 @@ struct DamageTests {
   }
 
   private func open(
-    _ change: (inout PostgreSQLConfiguration) -> Void = { _ in }
+    _ change: (inout PostgreSQLEngine.Configuration) -> Void = { _ in }
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     change(&configuration)
     return try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
@@ -112,7 +112,7 @@ struct DamageTests {
     }
     #expect(try await engine.entry("a")?.value == Data("1".utf8))
     // Those that are committed together do not fail with it.
-    let keys = try (0..<20).map { try StoreKey("k\($0)") }
+    let keys = try (0..<20).map { try KeyName("k\($0)") }
     let tasks = keys.enumerated().map { number, key in
       Task { try await put(.put(key, number == 10 ? Data("plain".utf8) : envelope)) }
     }
@@ -123,7 +123,7 @@ struct DamageTests {
         try await task.value
       }
     }
-    try await put(.put("a", envelope), .putRecord(SystemRecordName("other"), Data("plain".utf8)))
+    try await put(.put("a", envelope), .putRecord(SystemRecord.Name("other"), Data("plain".utf8)))
     try await put(.deleteRecord(.onlyEnvelopes))
     try await put(.put("a", Data("3".utf8)))
     try await engine.close()
@@ -143,18 +143,18 @@ struct DamageTests {
         .putRecord(.keyRing, Data([1])), .put("a", envelope, .envelope), .put("b", envelope, others),
         .put("decrypted", envelope, .envelope), .put("own", envelope, own),
       ]), from: StoreOrigin())
-    func put(_ key: StoreKey, _ value: Data = Data("plain".utf8)) async throws {
+    func put(_ key: KeyName, _ value: Data = Data("plain".utf8)) async throws {
       try await engine.commit(WriteBatch([.put(key, value)]), from: StoreOrigin())
     }
     try await put("decrypted")
     try await engine.commit(WriteBatch([.deleteRecord(.keyRing)]), from: StoreOrigin())
-    for key: StoreKey in ["a", "b"] {
+    for key: KeyName in ["a", "b"] {
       let error = await #expect(throws: StorageError.self) { try await put(key) }
       #expect(error?.code == .keyUnavailable && error?.key == key, "\(String(describing: error))")
       #expect(try await engine.entry(key)?.value == envelope)
     }
     // Those that are committed together do not fail with it.
-    let keys = try (0..<20).map { try StoreKey($0 == 10 ? "a" : "k\($0)") }
+    let keys = try (0..<20).map { try KeyName($0 == 10 ? "a" : "k\($0)") }
     let tasks = keys.map { key in Task { try await put(key) } }
     for (key, task) in zip(keys, tasks) {
       if key == "a" { await #expect(throws: StorageError.self) { try await task.value } } else { try await task.value }

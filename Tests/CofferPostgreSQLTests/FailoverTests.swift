@@ -45,7 +45,7 @@ struct FailoverTests {
     let database = try await cluster.leader.newDatabase()
     let location = "postgresql://postgres@\(await cluster.hosts)/\(database)?store=test"
     func open() async throws -> PostgreSQLEngine {
-      var configuration = PostgreSQLConfiguration.patient
+      var configuration = PostgreSQLEngine.Configuration.patient
       configuration.instance = Instances().next()
       configuration.answerTimeout = .seconds(2)
       return try await PostgreSQLEngine.open(location, configuration: configuration)

@@ -24,7 +24,7 @@ struct FullDiskTests {
   }
 
   private func open(_ server: PostgreSQLServer, _ database: String) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     configuration.connectTimeout = .seconds(2)
     configuration.answerTimeout = .seconds(5)
@@ -33,10 +33,10 @@ struct FullDiskTests {
   }
 
   /// Writes values until an error, and returns those that were acknowledged, and the error.
-  private func fill(_ engine: PostgreSQLEngine) async throws -> ([StoreKey: Data], StorageError) {
-    var values: [StoreKey: Data] = [:]
+  private func fill(_ engine: PostgreSQLEngine) async throws -> ([KeyName: Data], StorageError) {
+    var values: [KeyName: Data] = [:]
     for number in 0..<2_000 {
-      let key = try StoreKey("k/\(number)")
+      let key = try KeyName("k/\(number)")
       let value = Data((0..<(200 << 10)).map { UInt8(truncatingIfNeeded: $0 &* number) })
       do {
         try await engine.commit(WriteBatch([.put(key, value)]), from: StoreOrigin())
@@ -48,7 +48,7 @@ struct FullDiskTests {
     throw TestFailure("the disk did not fill up")
   }
 
-  private func check(_ engine: PostgreSQLEngine, _ values: [StoreKey: Data]) async throws {
+  private func check(_ engine: PostgreSQLEngine, _ values: [KeyName: Data]) async throws {
     for (key, value) in values {
       let found = try await engine.entry(key)?.value
       #expect(found == value, "\(key)")

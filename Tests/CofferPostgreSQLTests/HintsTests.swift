@@ -67,7 +67,7 @@ struct HintsTests {
   }
 
   private func open() async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     return try await PostgreSQLEngine.open(server.location(database, store: "test"), configuration: configuration)
   }
@@ -118,7 +118,7 @@ struct HintsTests {
         for writer in 0..<writers {
           group.addTask {
             for round in 0..<rounds {
-              let key = try StoreKey("k\(writer)")
+              let key = try KeyName("k\(writer)")
               let batch = WriteBatch([.put(key, Data("\(round)".utf8))], transaction: TransactionID())
               let commit = try await engine.commit(batch, from: StoreOrigin())
               if let id = commit.transaction { made.withLock { _ = $0.insert(id) } }

@@ -89,7 +89,7 @@ struct HistoryTests {
   private func open(
     _ port: Int, _ database: String, _ access: StoreAccess = .readWriteOrReadOnly
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     configuration.access = access
     return try await PostgreSQLEngine.open(

@@ -11,7 +11,7 @@ import Testing
 @Suite("PostgreSQL: locations")
 struct LocationTests {
   private func target(
-    _ text: String, _ configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()
+    _ text: String, _ configuration: PostgreSQLEngine.Configuration = PostgreSQLEngine.Configuration()
   ) throws -> ConnectionTarget {
     try ConnectionTarget(text, configuration, services: ServiceFile { _ in nil })
   }
@@ -44,7 +44,7 @@ struct LocationTests {
     let one = try target("postgresql://u@h/d?store=a")
     #expect(try target("postgres://u@h:5432/d?store=b").database == one.database)
     #expect(try target("postgresql://v@h/d?store=a").database != one.database)
-    var apart = PostgreSQLConfiguration()
+    var apart = PostgreSQLEngine.Configuration()
     apart.instance = 1
     #expect(try target("postgresql://u@h/d?store=a", apart).database != one.database)
   }
@@ -104,8 +104,8 @@ struct LocationTests {
 
   @Test("Other hosts are verified, and this machine is not unless asked for")
   func protection() throws {
-    func mode(_ text: String, at address: String?, _ tls: PostgreSQLConfiguration.TLS? = nil) throws -> String? {
-      var configuration = PostgreSQLConfiguration()
+    func mode(_ text: String, at address: String?, _ tls: PostgreSQLEngine.Configuration.TLS? = nil) throws -> String? {
+      var configuration = PostgreSQLEngine.Configuration()
       configuration.tls = tls
       let target = try target(text, configuration)
       return target.parameters(for: target.hosts[0], at: address, password: nil).value("sslmode")
@@ -134,7 +134,7 @@ struct LocationTests {
   @Test("An impossible time to connect is an hour", arguments: ["9000000000000000000", "3601"])
   func connectTimeout(seconds: String) throws {
     let target = try ConnectionTarget(
-      "postgresql://h/d?store=s&connect_timeout=\(seconds)", PostgreSQLConfiguration())
+      "postgresql://h/d?store=s&connect_timeout=\(seconds)", PostgreSQLEngine.Configuration())
     #expect(target.connectTimeout == .seconds(3_600))
   }
 
@@ -156,7 +156,7 @@ struct LocationTests {
     """.write(toFile: file, atomically: false, encoding: .utf8)
     let services = ServiceFile { $0 == "PGSERVICEFILE" ? file : nil }
     let target = try ConnectionTarget(
-      "postgresql:///shop?store=s&service=shop", PostgreSQLConfiguration(), services: services)
+      "postgresql:///shop?store=s&service=shop", PostgreSQLEngine.Configuration(), services: services)
     #expect(target.hosts == [ServerHost("db1", port: 6000), ServerHost("db2", port: 6001)])
     let parameters = target.parameters(for: target.hosts[1], at: "10.0.0.2", password: nil)
     #expect(parameters.value("user") == "ann")

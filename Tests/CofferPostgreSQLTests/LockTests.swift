@@ -13,7 +13,7 @@ struct LockTests {
   func rowLock(_ table: String, hasPrecondition: Bool) async throws {
     let server = try await SharedServer.running()
     let database = try await server.newDatabase()
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     configuration.answerTimeout = .seconds(3)
     let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
@@ -38,7 +38,7 @@ struct LockTests {
   func hangingSearch() async throws {
     let server = try await PostgreSQLServer()
     let database = try await server.newDatabase()
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.answerTimeout = .seconds(3_600)
     configuration.maximumReaders = 1
     let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration)

@@ -82,7 +82,7 @@ struct LossTests {
     #expect(await log.next()?.cause == .deadline)
     #expect(!connection.isUsable && log.count == 1)
     // Nor does a stopped server let a new connection wait for ever.
-    var configuration = PostgreSQLConfiguration()
+    var configuration = PostgreSQLEngine.Configuration()
     configuration.connectTimeout = .milliseconds(300)
     let target = try ConnectionTarget(server.location("postgres"), configuration)
     await expectStorageError(.unavailable, contains: "did not answer in time") {

@@ -26,7 +26,7 @@ struct LostCommitTests {
   private func open() async throws -> (PostgreSQLEngine, StoreCommit) {
     other.mode = .cut
     defer { other.mode = .open }
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     configuration.connectTimeout = .seconds(10)
     configuration.answerTimeout = .seconds(3)
@@ -95,7 +95,7 @@ struct LostCommitTests {
       tasks.append(
         Task {
           try await engine.commit(
-            WriteBatch([.require("a", revision), .put(StoreKey("k\(number)"), Data())]), from: StoreOrigin())
+            WriteBatch([.require("a", revision), .put(KeyName("k\(number)"), Data())]), from: StoreOrigin())
         })
     }
     var outcomes: [Bool] = []
@@ -145,7 +145,7 @@ struct LostCommitTests {
   func stopped() async throws {
     let own = try await PostgreSQLServer(settings: [])
     let database = try await own.newDatabase()
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.connectTimeout = .milliseconds(500)
     configuration.answerTimeout = .milliseconds(500)
     configuration.outcomeTimeout = .seconds(2)

@@ -63,7 +63,7 @@ struct MovingTests {
     #expect(try await coffer(["set", "k", "v", "--store", location]).status == 0)
     try await server.psql("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
     try await server.psql("SELECT pg_reload_conf()")
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.answerTimeout = .seconds(1)
     let refused = await #expect(throws: StorageError.self) {
       try await PostgreSQLEngine.open(location, configuration: configuration)

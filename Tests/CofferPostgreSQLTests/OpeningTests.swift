@@ -9,15 +9,18 @@ import Testing
 
 @Suite("PostgreSQL: opening", .serialized, .enabled(if: PostgreSQLServer.obstacle == nil, obstacle))
 struct OpeningTests {
-  private func configuration(_ change: (inout PostgreSQLConfiguration) -> Void = { _ in }) -> PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration.patient
+  private func configuration(_ change: (inout PostgreSQLEngine.Configuration) -> Void = { _ in })
+    -> PostgreSQLEngine.Configuration
+  {
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.connectTimeout = .seconds(10)
     change(&configuration)
     return configuration
   }
 
   private func open(
-    _ text: String, _ configuration: PostgreSQLConfiguration? = nil, services: ServiceFile = ServiceFile { _ in nil },
+    _ text: String, _ configuration: PostgreSQLEngine.Configuration? = nil,
+    services: ServiceFile = ServiceFile { _ in nil },
     lookup: HostLookup = .shared
   ) async throws -> ServerConnection {
     let target = try ConnectionTarget(text, configuration ?? self.configuration(), services: services)

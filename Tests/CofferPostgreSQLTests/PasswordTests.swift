@@ -25,7 +25,7 @@ struct PasswordTests {
   private func open(
     _ server: PostgreSQLServer, _ source: PassphraseSource? = nil, more: String = "", services: String? = nil
   ) async throws -> ServerConnection {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.password = source
     let text = server.location("postgres", user: "ann") + more
     let file = ServiceFile { $0 == "PGSERVICEFILE" ? services : nil }
@@ -77,7 +77,7 @@ struct PasswordTests {
       server, directory in
       let file = directory.url.appendingPathComponent("password")
       try Data("\(Self.password)\n".utf8).write(to: file)
-      var configuration = PostgreSQLConfiguration.patient
+      var configuration = PostgreSQLEngine.Configuration.patient
       let reads = Locked(0)
       configuration.password = .provided {
         reads.withLock { $0 += 1 }
@@ -115,7 +115,7 @@ struct PasswordTests {
           + "PASSWORD 'hunter2'; SET password_encryption = 'scram-sha-256'; CREATE ROLE proven LOGIN PASSWORD "
           + "'hunter2'; CREATE ROLE open LOGIN")
       func open(_ user: String, _ more: String = "", host: String = "127.0.0.1") async throws -> ServerConnection {
-        var configuration = PostgreSQLConfiguration.patient
+        var configuration = PostgreSQLEngine.Configuration.patient
         configuration.password = .provided { Data("hunter2".utf8) }
         return try await ServerConnection.open(
           try ConnectionTarget("postgresql://\(user)@\(host):\(server.port)/postgres?store=s\(more)", configuration))
@@ -163,7 +163,7 @@ struct PasswordTests {
     let server = try ScriptedServer()
     async let received = server.serve(
       encrypts ? [[[UInt8(ascii: "N")] + plain], [start + rest]] : [[start, rest + plain]])
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.password = .provided { Data("hunter2".utf8) }
     configuration.tls = encrypts ? .prefer : .disable
     let target = try ConnectionTarget("postgresql://ann@127.0.0.1:\(server.port)/d?store=s", configuration)

@@ -103,7 +103,7 @@ private final class TestPooler: Sendable {
 struct PoolerTests {
   private func open(_ pooler: TestPooler, _ server: PostgreSQLServer) async throws -> ServerConnection {
     let text = server.location("postgres", port: pooler.port)
-    return try await ServerConnection.open(try ConnectionTarget(text, PostgreSQLConfiguration.patient))
+    return try await ServerConnection.open(try ConnectionTarget(text, PostgreSQLEngine.Configuration.patient))
   }
 
   @Test("A pooler is recognised when a connection is opened", arguments: [(true, 1_000), (false, 0)])

@@ -24,7 +24,7 @@ struct RoleTests {
   }
 
   private func open(_ role: String, _ store: String) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     return try await PostgreSQLEngine.open(location(role, store), configuration: configuration)
   }
@@ -113,7 +113,7 @@ struct RoleTests {
     }
     try await owner.close()
     try await engine.close()
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.access = .readWrite
     let error = await #expect(throws: StorageError.self) {
       try await PostgreSQLEngine.open(location("writer", "first"), configuration: configuration)
@@ -158,7 +158,7 @@ struct RoleTests {
     let writer = try await open("writer", "first")
     _ = try await writer.entry("k")
     #expect(try await PostgreSQLAdministration(location("owner", "first")).drop())
-    for key in ["k", "absent"] as [StoreKey] {
+    for key in ["k", "absent"] as [KeyName] {
       let error = await #expect(throws: StorageError.self) { try await writer.entry(key) }
       #expect(error?.code == .notFound)
     }

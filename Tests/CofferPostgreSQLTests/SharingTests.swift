@@ -21,14 +21,14 @@ struct SharingTests {
   private func open(_ access: StoreAccess = .readWriteOrReadOnly, user: String = "postgres") async throws
     -> PostgreSQLEngine
   {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = instance
     configuration.access = access
     return try await PostgreSQLEngine.open(
       server.location(database, store: "test", user: user), configuration: configuration)
   }
 
-  private func put(_ engine: PostgreSQLEngine, _ key: StoreKey, _ text: String = "v") async throws -> StoreCommit {
+  private func put(_ engine: PostgreSQLEngine, _ key: KeyName, _ text: String = "v") async throws -> StoreCommit {
     try await engine.commit(WriteBatch([.put(key, Data(text.utf8))]), from: StoreOrigin())
   }
 
@@ -73,7 +73,7 @@ struct SharingTests {
     let (busy, other) = (try await open(), try await open())
     let writers = (0..<4).map { number in
       Task {
-        while !Task.isCancelled { _ = try await put(busy, StoreKey("w\(number)")) }
+        while !Task.isCancelled { _ = try await put(busy, KeyName("w\(number)")) }
       }
     }
     let mine = Task { try await put(other, "mine") }

@@ -55,10 +55,10 @@ final class TestAuthority: Sendable {
 @Suite("PostgreSQL: TLS", .serialized, .enabled(if: PostgreSQLServer.obstacle == nil, obstacle))
 struct TLSTests {
   private func open(
-    _ server: PostgreSQLServer, trusting certificates: String?, tls: PostgreSQLConfiguration.TLS? = .verifyFull,
+    _ server: PostgreSQLServer, trusting certificates: String?, tls: PostgreSQLEngine.Configuration.TLS? = .verifyFull,
     host: String = "db.test", port: Int? = nil
   ) async throws -> ServerConnection {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.tls = tls
     configuration.rootCertificates = certificates
     let target = try ConnectionTarget(
@@ -117,7 +117,7 @@ struct TLSTests {
   @Test("A connection that should be encrypted is refused where the server offers no TLS, and where it was removed")
   func stripped() async throws {
     let server = try await SharedServer.running()
-    for tls in [PostgreSQLConfiguration.TLS.require, .verifyAuthority, .verifyFull] {
+    for tls in [PostgreSQLEngine.Configuration.TLS.require, .verifyAuthority, .verifyFull] {
       await expectStorageError(.permissionDenied, contains: "offers no encrypted connection") {
         _ = try await open(server, trusting: ConnectionTarget.systemCertificates, tls: tls)
       }

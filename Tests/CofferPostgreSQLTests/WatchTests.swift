@@ -11,7 +11,7 @@ struct WatchTests {
   private func open(
     _ location: String, _ access: StoreAccess = .readWriteOrReadOnly
   ) async throws -> PostgreSQLEngine {
-    var configuration = PostgreSQLConfiguration.patient
+    var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
     configuration.access = access
     return try await PostgreSQLEngine.open(location, configuration: configuration)

@@ -12,7 +12,7 @@ import Testing
   /// Returns the report of a store with one declared key and undeclared values of these names, of one byte each.
   private func report(_ names: [String], folds: Bool = true) async throws -> AuditReport {
     let engine = MemoryEngine(name: "shop")
-    let values = try names.map { WriteBatch.Operation.put(try StoreKey($0), Data([0x31])) }
+    let values = try names.map { WriteBatch.Operation.put(try KeyName($0), Data([0x31])) }
     try await engine.commit(WriteBatch(values), from: StoreOrigin())
     return try await fixture.use(configured { $0.engines["shop"] = engine }) { router in
       try await router.registerCatalog(ShopCatalog(allKeys: [.key(plain("declared", in: .engine("shop")))]))

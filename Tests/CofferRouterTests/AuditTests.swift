@@ -81,8 +81,8 @@ import Testing
     var configuration = StorageConfiguration()
     let engine = MemoryEngine(name: "memory")
     configuration.engines["memory"] = engine
-    configuration.memory = .engine("memory")
-    let damaged = WriteBatch([.putRecord(try SystemRecordName("router/sync-policies"), Data("{".utf8))])
+    configuration.stateDomain = .engine("memory")
+    let damaged = WriteBatch([.putRecord(try SystemRecord.Name("router/sync-policies"), Data("{".utf8))])
     try await engine.commit(damaged, from: StoreOrigin())
     let report = await StorageRouter(configuration: configuration).auditReport(at: now)
     #expect(report.remarks.count == 1 && report.remarks[0].contains("sync policies could not be read"))

@@ -78,10 +78,10 @@ struct ClearKillTests {
       try await use { router in
         let plan = try await router.clear(all: .valuesAndSecrets, dryRun: true)
         #expect(plan.isComplete && plan.isDryRun)
-        var left: [StoreKey] = []
+        var left: [KeyName] = []
         for home in catalog.homes {
-          var found: [StoreKey] = []
-          for key in home where try await router.exists(key) { found.append(try StoreKey(key.name)) }
+          var found: [KeyName] = []
+          for key in home where try await router.exists(key) { found.append(try KeyName(key.name)) }
           #expect(found.isEmpty || found.count == home.count, "one commit per store: \(found)")
           left += found
         }

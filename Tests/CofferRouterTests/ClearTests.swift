@@ -97,7 +97,7 @@ import Testing
   @Test("Expired values that are still stored are removed, too, and a clock that is set back shows none of them")
   func expired() async throws {
     let (directory, clock) = (try TemporaryDirectory(), SettableClock())
-    var (database, slots) = (SQLiteConfiguration(), SlotConfiguration())
+    var (database, slots) = (SQLiteEngine.Configuration(), SlotEngine.Configuration())
     (database.clock, slots.clock) = (clock.storeClock, clock.storeClock)
     let engines: [any StorageEngine] = [
       MemoryEngine(clock: clock.storeClock),

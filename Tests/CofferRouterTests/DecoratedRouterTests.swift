@@ -58,7 +58,7 @@ import Testing
   private func use(_ engine: FaultInjectingEngine, keepsSecrets: Bool) async throws {
     let configuration = configured {
       $0.engines["mine"] = engine
-      $0.memory = .engine("mine")
+      $0.stateDomain = .engine("mine")
     }
     let count = plain("count", in: .engine("mine"), default: 0, sync: .automaticSmall)
     let secret = plain("pin", in: .engine("mine"), default: 0)

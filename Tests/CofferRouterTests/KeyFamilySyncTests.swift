@@ -30,7 +30,7 @@ import Testing
       try await router.set("2", for: notes["e\u{301}"])
       try await router.waitForSync()
       let received = try SyncSnapshot(decoding: try #require(watch.received))
-      let values = ["notes/\u{E9}": "\"1\"", "notes/e\u{301}": "\"2\""] as [StoreKey: String]
+      let values = ["notes/\u{E9}": "\"1\"", "notes/e\u{301}": "\"2\""] as [KeyName: String]
       #expect(received == SyncSnapshot(values: values.mapValues { .init(Data($0.utf8)) }, families: ["notes/"]))
       #expect(received.values.count == 2)
       #expect(received.state(of: "notes/e") == .absent && received.state(of: "note") == .notIncluded)

@@ -143,7 +143,7 @@ extension KeyFamily where ID == Int, Value == Draft {
     try await fixture.use(configured { $0.engines["shared"] = engine }) { router in
       try await router.set(7, for: family[7])
       for name in ["n/+7", "n/", "n/x"] {
-        let key = try StoreKey(name)
+        let key = try KeyName(name)
         let changes = try await router.changes(of: family)
         try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: StoreOrigin())
         await expectError(.decodingFailed, name) { _ = try await router.ids(of: family) }

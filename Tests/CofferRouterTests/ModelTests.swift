@@ -78,7 +78,7 @@ import Testing
       let other = StorageRouter(configuration: configuration)  // with an empty cache
       let found = try await other.get(key)
       #expect(found == value)
-      let stored = try StoreKey(name)
+      let stored = try KeyName(name)
       let entry = try await engine.entry(stored)
       return entry?.value
     }
@@ -95,7 +95,7 @@ import Testing
     }
     #expect(try await bytes("csv", ["a", "b"], csv) == Data("a,b".utf8))
     #expect(csv.name == "csv" && Serializer<Int>.json.name == "JSON")
-    try await engine.commit(WriteBatch([.put(StoreKey("text"), Data([0xFF]))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("text"), Data([0xFF]))]), from: StoreOrigin())
     let text = TypedKey<String>("text", in: .engine("mine"), owner: "Tests", about: "For a test.", as: .text)
     await expectError(.decodingFailed, "text") { _ = try await router.get(text) }
   }

@@ -233,13 +233,13 @@ import Testing
     try await fixture.use(configured { $0.engines["mine"] = engine }) { router in
       let key = plain("a", in: .engine("mine"))
       try await router.set(1, for: key)
-      #expect(try await engine.entry(StoreKey("a"))?.value == Data("1".utf8))
+      #expect(try await engine.entry(KeyName("a"))?.value == Data("1".utf8))
       await expectError(.invalidDeclaration, "nobodys") {
         try await router.set(1, for: plain("b", in: .engine("nobodys")))
       }
     }
     // An engine of the configuration stays open.
-    #expect(try await engine.entry(StoreKey("a")) != nil)
+    #expect(try await engine.entry(KeyName("a")) != nil)
   }
 
   // Requirement 4.28

@@ -133,8 +133,8 @@ import Testing
   }
 
   /// A store of another module, which declares that it is made for secrets; its engine may do so, too.
-  private func vault(_ name: String, engine: any StorageEngine) -> StoreScheme {
-    StoreScheme(
+  private func vault(_ name: String, engine: any StorageEngine) -> LocationScheme {
+    LocationScheme(
       name, form: "\(name):NAME", meaning: "a server of secrets", keepsSecrets: name != "plain",
       exists: { _ in true }, open: { _, _ in engine })
   }

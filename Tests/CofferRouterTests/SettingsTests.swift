@@ -86,7 +86,7 @@ import Testing
     let interruptions = Locked<[@Sendable () -> Void]>([])
     var base: any StorageEngine { memory }
 
-    func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+    func entryNow(_ key: KeyName) throws -> StoreEntry? {
       let entry = try memory.entryNow(key)
       interruptions.withLock { $0.isEmpty ? nil : $0.removeFirst() }?()
       return entry

@@ -239,7 +239,7 @@ import Testing
         return AsyncStream { await changes.first { _ in true }.map { .reload(upTo: $0.revision) } }
       }
     }
-    var sqlite = SQLiteConfiguration()
+    var sqlite = SQLiteEngine.Configuration()
     sqlite.journalRetention = 1
     let engine = try await SQLiteEngine.open(at: fixture.path("shared.db"), configuration: sqlite)
     let engines: [any StorageEngine] = [engine, ForgetfulEngine(base: engine)]
@@ -248,7 +248,7 @@ import Testing
         _ = try await router.ids(of: notes)
         try await router.waitForSync()
         for value in 0...200 {
-          let batch = WriteBatch([.put(try StoreKey("drafts/\(number)"), Data("\(value)".utf8))], durability: .relaxed)
+          let batch = WriteBatch([.put(try KeyName("drafts/\(number)"), Data("\(value)".utf8))], durability: .relaxed)
           try await engine.commit(batch, from: StoreOrigin())
         }
         try await eventually("the last value") { try transport.latest().texts["drafts/\(number)"] == "200" }

@@ -109,11 +109,11 @@ import Testing
   @Test("Overrides that an earlier version stored as a value apply, and are moved to the record")
   func earlierOverrides() async throws {
     let engine = MemoryEngine(name: "memory")
-    let earlier = StoreKey("coffer.sync-policies")
+    let earlier = KeyName("coffer.sync-policies")
     try await engine.commit(WriteBatch([.put(earlier, Data(#"{"small":"never"}"#.utf8))]), from: StoreOrigin())
     let configuration = configured {
       $0.engines["memory"] = engine
-      $0.memory = .engine("memory")
+      $0.stateDomain = .engine("memory")
     }
     try await fixture.use(configuration) { router in
       try await router.registerCatalog(catalog())

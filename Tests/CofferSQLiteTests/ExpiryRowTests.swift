@@ -11,7 +11,7 @@ import Testing
   private let origin = StoreOrigin()
 
   private func open(_ directory: TemporaryDirectory) async throws -> SQLiteEngine {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.clock = clock.storeClock
     return try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
   }
@@ -24,7 +24,7 @@ import Testing
 
   @Test func theTableOutlivesATransactionThatIsRolledBack() async throws {
     let directory = try TemporaryDirectory()
-    let (engine, key, attributes) = (try await open(directory), StoreKey("k"), expiring)
+    let (engine, key, attributes) = (try await open(directory), KeyName("k"), expiring)
     let hadExpiries = try engine.read { try $0.hasExpiries() }
     #expect(!hadExpiries)
     for _ in 0..<2 {
@@ -50,7 +50,7 @@ import Testing
 
   @Test func aDamagedValueIsNotAbsentAlthoughItWouldHaveExpired() async throws {
     let directory = try TemporaryDirectory()
-    let (engine, key) = (try await open(directory), StoreKey("k"))
+    let (engine, key) = (try await open(directory), KeyName("k"))
     try await engine.commit(WriteBatch([.put(key, Data("1".utf8), expiring)]), from: origin)
     try await engine.perform { committer in
       try committer.housekeep { try committer.statements.execute("UPDATE coffer_values SET value = x'ff'", []) }

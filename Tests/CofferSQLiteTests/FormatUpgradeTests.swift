@@ -25,18 +25,18 @@ import Testing
     ]
       as [(String, String, UInt64)]
     {
-      let entry = try #require(try await engine.entry(StoreKey(key)))
+      let entry = try #require(try await engine.entry(KeyName(key)))
       #expect(entry.value == Data(value.utf8) && entry.revision == StoreRevision(revision) && entry.attributes.isEmpty)
     }
-    #expect(try await engine.entry(StoreKey("gone")) == nil)
+    #expect(try await engine.entry(KeyName("gone")) == nil)
     #expect(try await engine.verify().isWhole)
     let kind = ValueAttribute<UInt64>(applicationCode: 128)
     var attributes = ValueAttributes()
     attributes[kind] = 7
-    try await engine.commit(WriteBatch([.put(StoreKey("greeting"), Data("new".utf8), attributes)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("greeting"), Data("new".utf8), attributes)]), from: StoreOrigin())
     try await engine.close()
     let again = try await SQLiteEngine.open(at: path)
-    #expect(try await again.entry(StoreKey("greeting"))?.attributes[kind] == 7)
+    #expect(try await again.entry(KeyName("greeting"))?.attributes[kind] == 7)
     #expect(try await again.verify().isWhole)
     try await again.close()
   }
@@ -49,27 +49,27 @@ import Testing
       bytes[range.lowerBound] ^= 1
     }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("greeting")) }
-    #expect(try await engine.entry(StoreKey("goner"))?.value == Data("2".utf8))
+    await #expect(throws: StorageError.self) { try await engine.entry(KeyName("greeting")) }
+    #expect(try await engine.entry(KeyName("goner"))?.value == Data("2".utf8))
     // Summaries do not verify row checksums, so a listing past the damaged page fails.
     await #expect(throws: StorageError.self) { try await engine.summaries() }
-    try await engine.commit(WriteBatch([.put(StoreKey("greeting"), Data("new".utf8))]), from: StoreOrigin())
-    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("new".utf8))
+    try await engine.commit(WriteBatch([.put(KeyName("greeting"), Data("new".utf8))]), from: StoreOrigin())
+    #expect(try await engine.entry(KeyName("greeting"))?.value == Data("new".utf8))
     try await engine.close()
   }
 
   @Test func aStoreOfTheSecondFormatIsReadWhereItCannotBeBroughtUp() async throws {
     let directory = try golden("format-2")
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = .readOnly
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("hello2".utf8))
+    #expect(try await engine.entry(KeyName("greeting"))?.value == Data("hello2".utf8))
     #expect(try await engine.summaries().map(\.key.string) == ["caf\u{e9}", "empty", "goner", "greeting"])
-    #expect(try await engine.record(SystemRecordName("any")) == nil)
+    #expect(try await engine.record(SystemRecord.Name("any")) == nil)
     #expect(try await engine.verify().isWhole)
     try await engine.close()
     let again = try await SQLiteEngine.open(at: directory.path("store.db"))
-    #expect(try await again.entry(StoreKey("greeting"))?.value == Data("hello2".utf8))
+    #expect(try await again.entry(KeyName("greeting"))?.value == Data("hello2".utf8))
     try await again.close()
   }
 
@@ -79,7 +79,7 @@ import Testing
     let target = directory.path("other.db")
     try await SQLiteEngine.restore(from: directory.path("store.db"), to: target)
     let engine = try await SQLiteEngine.open(at: target)
-    #expect(try await engine.entry(StoreKey("greeting"))?.value.starts(with: Data("hello".utf8)) == true)
+    #expect(try await engine.entry(KeyName("greeting"))?.value.starts(with: Data("hello".utf8)) == true)
     #expect(try await engine.verify().isWhole)
     try await engine.close()
   }
@@ -89,7 +89,7 @@ import Testing
     let directory = try await closedStore(values: 0)
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
-    for index in 0..<values { batch.put(try StoreKey("key\(index)"), Data(repeating: UInt8(index % 251), count: 300)) }
+    for index in 0..<values { batch.put(try KeyName("key\(index)"), Data(repeating: UInt8(index % 251), count: 300)) }
     try await engine.commit(batch, from: StoreOrigin())
     try await SQLiteDatabase(engine: engine).write { transaction in
       try transaction.execute(
@@ -122,7 +122,7 @@ import Testing
       let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
       let report = try await engine.verify()
       #expect(report.isWhole && report.values == values, "\(round): \(report)")
-      #expect(try await engine.entry(StoreKey("key250"))?.value == Data(repeating: 250, count: 300))
+      #expect(try await engine.entry(KeyName("key250"))?.value == Data(repeating: 250, count: 300))
       try await engine.close()
     }
   }
@@ -143,16 +143,16 @@ import Testing
     let origin = StoreOrigin()
     var attributes = ValueAttributes()
     attributes[Self.schemaVersion] = 3
-    let record = try SystemRecordName("golden/record")
+    let record = try SystemRecord.Name("golden/record")
     var batch = WriteBatch([
-      .put(StoreKey("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
+      .put(KeyName("greeting"), Data("hello".utf8), attributes), .putRecord(record, Data("r".utf8)),
     ])
-    batch.put(StoreKey("plain"), Data())
-    batch.put(StoreKey("large"), Self.largeValue)
+    batch.put(KeyName("plain"), Data())
+    batch.put(KeyName("large"), Self.largeValue)
     try await engine.commit(batch, from: origin)
     try await engine.commit(WriteBatch([.putRecord(record, Data("record".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.put(StoreKey("gone"), Data("x".utf8))]), from: origin)
-    try await engine.commit(WriteBatch([.clear(prefix: StoreKey("go"))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("gone"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: KeyName("go"))]), from: origin)
     try await engine.close()
     try FileManager.default.copyItem(atPath: path, toPath: file.path)
   }
@@ -162,14 +162,14 @@ import Testing
     let directory = try golden("format-3")
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     #expect(engine.latestRevision == StoreRevision(4))
-    let entry = try #require(try await engine.entry(StoreKey("greeting")))
+    let entry = try #require(try await engine.entry(KeyName("greeting")))
     #expect(entry.value == Data("hello".utf8) && entry.revision == StoreRevision(1))
     #expect(entry.attributes[Self.schemaVersion] == 3 && entry.attributes.encoded.count == 11)
-    let record = try SystemRecordName("golden/record")
+    let record = try SystemRecord.Name("golden/record")
     #expect(try await engine.record(record) == SystemRecord(content: Data("record".utf8), revision: StoreRevision(2)))
     #expect(try await engine.summaries().map(\.key.string) == ["greeting", "large", "plain"])
-    #expect(try await engine.entry(StoreKey("large"))?.value == Self.largeValue)
-    #expect(try await engine.summary(of: StoreKey("large"))?.size == 5_000)
+    #expect(try await engine.entry(KeyName("large"))?.value == Self.largeValue)
+    #expect(try await engine.summary(of: KeyName("large"))?.size == 5_000)
     let report = try await engine.verify()
     #expect(report.isWhole && report.values == 3, "\(report)")
     var heard: [StoreCommit] = []
@@ -180,7 +180,7 @@ import Testing
     }
     #expect(heard.map(\.changed.records) == [[record], [record], [], []])
     #expect(heard.map(\.changed.keys.count) == [3, 0, 1, 0] && heard[3].changed.prefixes.map(\.string) == ["go"])
-    let summary = try await engine.summary(of: StoreKey("greeting"))
+    let summary = try await engine.summary(of: KeyName("greeting"))
     #expect(summary?.date == heard[0].date)
     try await engine.close()
   }
@@ -196,10 +196,10 @@ import Testing
         try directory.change { $0[index] ^= 4 }
         let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
         if isRecord {
-          await #expect(throws: StorageError.self) { try await engine.record(SystemRecordName("golden/record")) }
+          await #expect(throws: StorageError.self) { try await engine.record(SystemRecord.Name("golden/record")) }
         } else {
-          await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("greeting")) }
-          await #expect(throws: StorageError.self) { try await engine.summary(of: StoreKey("greeting")) }
+          await #expect(throws: StorageError.self) { try await engine.entry(KeyName("greeting")) }
+          await #expect(throws: StorageError.self) { try await engine.summary(of: KeyName("greeting")) }
         }
         #expect(try await !engine.verify().isWhole)
         try await engine.close()

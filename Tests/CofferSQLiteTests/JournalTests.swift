@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct JournalTests {
   @Test func selectionsSurviveTheJournal() throws {
     let keys = try ["a", "b/c", "caf\u{e9}", "cafe\u{301}", String(repeating: "x", count: 1_024)].map {
-      try StoreKey($0)
+      try KeyName($0)
     }
     for selection in [
       .none, .everything, StoreSelection(keys: keys), StoreSelection(keys: keys, prefixes: keys.reversed()),
@@ -24,7 +24,7 @@ import Testing
 
   @Test func damagedSelectionsAreRefusedWithoutHarm() throws {
     var random = SeededGenerator(seed: 7)
-    let good = StoreSelection(keys: try (0..<20).map { try StoreKey("key/\($0)") }).encoded()
+    let good = StoreSelection(keys: try (0..<20).map { try KeyName("key/\($0)") }).encoded()
     for _ in 0..<20_000 {
       var bytes = good
       for _ in 0..<Int.random(in: 1...4, using: &random) {
@@ -43,13 +43,13 @@ import Testing
   // Requirements 0.7, 1.65
   @Test func theJournalKeepsItsRetentionAndNoMore() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.journalRetention = 50
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let origin = StoreOrigin()
     for index in 0..<500 {
       try await engine.commit(
-        WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+        WriteBatch([.put(KeyName("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
     }
     try await engine.flush()
     let rows = try await SQLiteDatabase(engine: engine).read { transaction in
@@ -64,11 +64,11 @@ import Testing
 
   @Test func onlyTheNewestRowOutlivesARetentionOfOne() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.journalRetention = 1
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     for index in 0..<10 {
-      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("k"), Data("\(index)".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     let again = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
@@ -155,7 +155,7 @@ import Testing
   @Test func oneLargeBatchIsHeardAsOneCommit() async throws {
     let engine = MemoryEngine(journalCapacity: 16)
     let stream = engine.changes(since: nil)
-    let batch = WriteBatch(try (0..<100).map { .put(try StoreKey("k\($0)"), Data()) })
+    let batch = WriteBatch(try (0..<100).map { .put(try KeyName("k\($0)"), Data()) })
     let commit = try await engine.commit(batch, from: StoreOrigin())
     var iterator = stream.makeAsyncIterator()
     #expect(await iterator.next() == .commit(commit))
@@ -164,10 +164,10 @@ import Testing
   @Test func aPositionThatTheStoreDoesNotHaveIsToldToReload() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     var iterator = engine.changes(since: StoreRevision(1_000_000)).makeAsyncIterator()
     #expect(await iterator.next() == .reload(upTo: StoreRevision(1)))
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("2".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data("2".utf8))]), from: StoreOrigin())
     guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was received") }
     #expect(commit.revision == StoreRevision(2))
     try await engine.close()
@@ -175,10 +175,10 @@ import Testing
 
   @Test func datesComeFromTheGivenClock() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.clock = StoreClock { Date(timeIntervalSince1970: 1_000_000) }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     let dates = try await SQLiteDatabase(engine: engine).read { transaction in
       try transaction.query("SELECT committed_at FROM coffer_journal") { $0.integer(0) }
     }

@@ -25,8 +25,8 @@ struct LargeValueTests {
     _ engine: SQLiteEngine, _ expected: [String: Data], large: Int, sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
     for (name, value) in expected {
-      #expect(try await engine.entry(StoreKey(name))?.value == value, "\(name)", sourceLocation: sourceLocation)
-      #expect(try await engine.summary(of: StoreKey(name))?.size == value.count, sourceLocation: sourceLocation)
+      #expect(try await engine.entry(KeyName(name))?.value == value, "\(name)", sourceLocation: sourceLocation)
+      #expect(try await engine.summary(of: KeyName(name))?.size == value.count, sourceLocation: sourceLocation)
     }
     let summaries = try await engine.summaries()
     #expect(summaries.map(\.key.string) == expected.keys.sorted(), sourceLocation: sourceLocation)
@@ -52,25 +52,25 @@ struct LargeValueTests {
   @Test func valuesBecomeLargeAndSmallAgain() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     func put(_ values: [String: Data]) async throws {
-      try await engine.commit(WriteBatch(values.map { .put(try StoreKey($0), $1) }), from: origin)
+      try await engine.commit(WriteBatch(values.map { .put(try KeyName($0), $1) }), from: origin)
     }
     try await put(["a": value(1, 100), "b": value(2, 5_000), "c": value(3, 200_000)])
     try await check(engine, ["a": value(1, 100), "b": value(2, 5_000), "c": value(3, 200_000)], large: 2)
     try await put(["a": value(4, 3_000_000), "b": value(5, 5_000), "c": value(6, 0)])
     try await check(engine, ["a": value(4, 3_000_000), "b": value(5, 5_000), "c": value(6, 0)], large: 2)
     try await put(["a": value(7, 2_000), "b": value(8, 90_000)])
-    try await engine.commit(WriteBatch([.delete(StoreKey("b")), .put(StoreKey("c"), value(9, 801))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(KeyName("b")), .put(KeyName("c"), value(9, 801))]), from: origin)
     try await check(engine, ["a": value(7, 2_000), "c": value(9, 801)], large: 2)
     try await put(["p/1": value(1, 4_000), "p/2": value(2, 4), "p/3": value(3, 4_000)])
     try await engine.commit(
-      WriteBatch([.clear(prefix: StoreKey("p/")), .put(StoreKey("p/3"), value(4, 4_000))]), from: origin)
+      WriteBatch([.clear(prefix: KeyName("p/")), .put(KeyName("p/3"), value(4, 4_000))]), from: origin)
     try await check(engine, ["a": value(7, 2_000), "c": value(9, 801), "p/3": value(4, 4_000)], large: 3)
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), value(1, 9_000)), .put(StoreKey("a"), value(2, 1))]), from: origin)
+      WriteBatch([.put(KeyName("a"), value(1, 9_000)), .put(KeyName("a"), value(2, 1))]), from: origin)
     try await engine.close()
     let again = try await SQLiteEngine.open(at: path)
     try await check(again, ["a": value(2, 1), "c": value(9, 801), "p/3": value(4, 4_000)], large: 2)
-    try await again.commit(WriteBatch([.clear(prefix: nil), .put(StoreKey("z"), value(1, 2_000))]), from: origin)
+    try await again.commit(WriteBatch([.clear(prefix: nil), .put(KeyName("z"), value(1, 2_000))]), from: origin)
     try await check(again, ["z": value(1, 2_000)], large: 1)
     try await again.close()
   }
@@ -78,11 +78,11 @@ struct LargeValueTests {
   /// A rejected batch leaves the previous large values intact.
   @Test func aRefusedBatchLeavesLargeValues() async throws {
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), value(1, 5_000))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), value(1, 5_000))]), from: origin)
     await #expect(throws: StorageError.self) {
       try await engine.commit(
         WriteBatch([
-          .put(StoreKey("a"), value(2, 6_000)), .delete(StoreKey("a")), .require(StoreKey("b"), StoreRevision(9)),
+          .put(KeyName("a"), value(2, 6_000)), .delete(KeyName("a")), .require(KeyName("b"), StoreRevision(9)),
         ]), from: origin)
     }
     try await check(engine, ["a": value(1, 5_000)], large: 1)
@@ -93,7 +93,7 @@ struct LargeValueTests {
   @Test func lookingForAKeyReadsNoLargeValue() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<9 {
-      try await engine.commit(WriteBatch([.put(StoreKey("k\(number)"), value(number, 2_000_000))]), from: origin)
+      try await engine.commit(WriteBatch([.put(KeyName("k\(number)"), value(number, 2_000_000))]), from: origin)
     }
     try await engine.close()
     var database: OpaquePointer?
@@ -115,25 +115,25 @@ struct LargeValueTests {
   func aWrongNumberHarmsNobodyElse(_ change: String) async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), value(1, 5_000)), .put(StoreKey("b"), value(2, 5_000))]), from: origin)
+      WriteBatch([.put(KeyName("a"), value(1, 5_000)), .put(KeyName("b"), value(2, 5_000))]), from: origin)
     try await engine.close()
     try sql(
       path, "UPDATE coffer_values SET large = (SELECT max(large) FROM coffer_values)",
       vfs: PageVFS.registeredName)
     let damaged = try await SQLiteEngine.open(at: path)
-    let error = await #expect(throws: StorageError.self) { try await damaged.entry(StoreKey("a")) }
+    let error = await #expect(throws: StorageError.self) { try await damaged.entry(KeyName("a")) }
     #expect(error?.code == .damaged && error?.key?.string == "a")
-    #expect(try await damaged.entry(StoreKey("b"))?.value == value(2, 5_000))
+    #expect(try await damaged.entry(KeyName("b"))?.value == value(2, 5_000))
     #expect(try await !damaged.verify().isWhole)
     let operation: WriteBatch.Operation =
       switch change {
-      case "put": .put(StoreKey("a"), value(3, 5_000))
-      case "delete": .delete(StoreKey("a"))
-      default: .clear(prefix: StoreKey("a"))
+      case "put": .put(KeyName("a"), value(3, 5_000))
+      case "delete": .delete(KeyName("a"))
+      default: .clear(prefix: KeyName("a"))
       }
     try await damaged.commit(WriteBatch([operation]), from: origin)
-    #expect(try await damaged.entry(StoreKey("b"))?.value == value(2, 5_000))
-    #expect(try await damaged.entry(StoreKey("a"))?.value == (change == "put" ? value(3, 5_000) : nil))
+    #expect(try await damaged.entry(KeyName("b"))?.value == value(2, 5_000))
+    #expect(try await damaged.entry(KeyName("a"))?.value == (change == "put" ? value(3, 5_000) : nil))
     try await damaged.close()
   }
 
@@ -141,18 +141,18 @@ struct LargeValueTests {
   @Test func aLostLargeValueIsDamage() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), value(1, 5_000)), .put(StoreKey("b"), value(2, 50))]), from: origin)
+      WriteBatch([.put(KeyName("a"), value(1, 5_000)), .put(KeyName("b"), value(2, 50))]), from: origin)
     try await engine.close()
     try sql(path, "DELETE FROM coffer_large", vfs: PageVFS.registeredName)
     let damaged = try await SQLiteEngine.open(at: path)
-    for read in [{ _ = try await damaged.entry(StoreKey("a")) }, { _ = try await damaged.summary(of: StoreKey("a")) }] {
+    for read in [{ _ = try await damaged.entry(KeyName("a")) }, { _ = try await damaged.summary(of: KeyName("a")) }] {
       let error = await #expect(throws: StorageError.self) { try await read() }
       #expect(error?.code == .damaged)
     }
-    #expect(try await damaged.entry(StoreKey("b"))?.value == value(2, 50))
+    #expect(try await damaged.entry(KeyName("b"))?.value == value(2, 50))
     let report = try await damaged.verify()
     #expect(report.damaged.map(\.string) == ["a"])
-    try await damaged.commit(WriteBatch([.put(StoreKey("a"), value(3, 6_000))]), from: origin)
+    try await damaged.commit(WriteBatch([.put(KeyName("a"), value(3, 6_000))]), from: origin)
     try await check(damaged, ["a": value(3, 6_000), "b": value(2, 50)], large: 1)
     try await damaged.close()
   }
@@ -161,7 +161,7 @@ struct LargeValueTests {
   @Test func aDamagedByteIsMendedByWriting() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), value(1, 5_000)), .put(StoreKey("b"), Data(repeating: 0x5A, count: 2_000))]),
+      WriteBatch([.put(KeyName("a"), value(1, 5_000)), .put(KeyName("b"), Data(repeating: 0x5A, count: 2_000))]),
       from: origin)
     try await engine.close()
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -169,12 +169,12 @@ struct LargeValueTests {
     bytes[range.lowerBound + 250] ^= 1
     try bytes.write(to: URL(fileURLWithPath: path))
     let damaged = try await SQLiteEngine.open(at: path)
-    let error = await #expect(throws: StorageError.self) { try await damaged.entry(StoreKey("b")) }
+    let error = await #expect(throws: StorageError.self) { try await damaged.entry(KeyName("b")) }
     #expect(error?.code == .damaged && error?.key?.string == "b")
-    #expect(try await damaged.entry(StoreKey("a"))?.value == value(1, 5_000))
-    #expect(try await damaged.entry(StoreKey("c")) == nil)
-    try await damaged.commit(WriteBatch([.put(StoreKey("c"), value(3, 3_000))]), from: origin)
-    try await damaged.commit(WriteBatch([.put(StoreKey("b"), value(2, 2_000))]), from: origin)
+    #expect(try await damaged.entry(KeyName("a"))?.value == value(1, 5_000))
+    #expect(try await damaged.entry(KeyName("c")) == nil)
+    try await damaged.commit(WriteBatch([.put(KeyName("c"), value(3, 3_000))]), from: origin)
+    try await damaged.commit(WriteBatch([.put(KeyName("b"), value(2, 2_000))]), from: origin)
     try await check(damaged, ["a": value(1, 5_000), "b": value(2, 2_000), "c": value(3, 3_000)], large: 3)
     try await damaged.close()
   }
@@ -183,7 +183,7 @@ struct LargeValueTests {
   @Test func valuesInPlaceMoveWhenTheyAreWritten() async throws {
     let engine = try await SQLiteEngine.open(at: path)
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), value(1, 5_000)), .put(StoreKey("b"), value(2, 9_000))]), from: origin)
+      WriteBatch([.put(KeyName("a"), value(1, 5_000)), .put(KeyName("b"), value(2, 9_000))]), from: origin)
     try await engine.close()
     try sql(
       path, "UPDATE coffer_values SET value = (SELECT value FROM coffer_large WHERE id = large), large = NULL",
@@ -191,14 +191,14 @@ struct LargeValueTests {
     try sql(path, "DELETE FROM coffer_large", vfs: PageVFS.registeredName)
     let old = try await SQLiteEngine.open(at: path)
     try await check(old, ["a": value(1, 5_000), "b": value(2, 9_000)], large: 0)
-    try await old.commit(WriteBatch([.put(StoreKey("a"), value(3, 5_000))]), from: origin)
+    try await old.commit(WriteBatch([.put(KeyName("a"), value(3, 5_000))]), from: origin)
     try await check(old, ["a": value(3, 5_000), "b": value(2, 9_000)], large: 1)
     try await old.close()
   }
 
   @Test func aValueOfNobodyIsTold() async throws {
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), value(1, 5_000))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), value(1, 5_000))]), from: origin)
     try await engine.close()
     try sql(path, "INSERT INTO coffer_large (key, value) VALUES (x'61', x'00')", vfs: PageVFS.registeredName)
     let again = try await SQLiteEngine.open(at: path)

@@ -29,12 +29,12 @@ import Testing
 
   private func store(commits: Int = 1) async throws -> (TemporaryDirectory, SQLiteEngine) {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.journalRetention = 100_000
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     for index in 0..<commits {
       try await engine.commit(
-        WriteBatch([.put(StoreKey("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
+        WriteBatch([.put(KeyName("k"), Data("\(index)".utf8))], durability: .relaxed), from: origin)
     }
     return (directory, engine)
   }
@@ -60,7 +60,7 @@ import Testing
       try await eventually("the next one waits") { engine.waitingSnapshots == number + 1 }
     }
     // Reads of a single key and of the journal do not wait in the queue.
-    #expect(try await engine.entry(StoreKey("k")) != nil)
+    #expect(try await engine.entry(KeyName("k")) != nil)
     #expect(engine.recentCommits(after: .zero)?.count == 1)
     await gate.open()
     for task in held + waiting { try await task.value }
@@ -121,7 +121,7 @@ import Testing
         try await engine.withSnapshot { outer in
           await gate.pass(number)
           let revision = outer.revision
-          #expect(try await engine.entry(StoreKey("k"))?.revision == revision)
+          #expect(try await engine.entry(KeyName("k"))?.revision == revision)
           try await engine.withSnapshot { inner in
             #expect(inner.revision == revision)
             try await engine.withSnapshot { innermost in #expect(innermost.revision == revision) }

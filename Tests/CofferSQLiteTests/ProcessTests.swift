@@ -17,7 +17,7 @@ import Testing
       #expect(helper.wait() == 0)
     }
     let engine = try await SQLiteEngine.open(at: path)
-    let entry = try #require(try await engine.entry(StoreKey("counter")))
+    let entry = try #require(try await engine.entry(KeyName("counter")))
     #expect(String(decoding: entry.value, as: UTF8.self) == "600")
     #expect(engine.latestRevision == StoreRevision(600))
     try await engine.close()
@@ -39,7 +39,7 @@ import Testing
   @Test func aNewDatabaseSharesNoLogWithADeletedOne() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await SQLiteEngine.open(at: path).close()
     let helper = try HelperProcess(["hold-open", path])
     _ = try helper.line()
@@ -68,7 +68,7 @@ import Testing
       return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: 32, as: UInt64.self) } >> 16
     }
     let engine = try await SQLiteEngine.open(at: path)
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await engine.commit(WriteBatch([.put(key, Data())]), from: StoreOrigin())
     let helper = try HelperProcess(["write", path, "relaxed"])
     while let line = try helper.line(), line != "ack 20" {}
@@ -102,7 +102,7 @@ import Testing
     let helpers = try ["a", "b"].map { try HelperProcess(["write", path, "relaxed", $0, "300"]) }
     let origin = StoreOrigin()
     for index in 0..<300 {
-      try await engine.commit(WriteBatch([.put(StoreKey("own/\(index)"), Data())], durability: .relaxed), from: origin)
+      try await engine.commit(WriteBatch([.put(KeyName("own/\(index)"), Data())], durability: .relaxed), from: origin)
     }
     for helper in helpers { _ = try helper.lines() }
     let commits = try await finish(heard, within: .seconds(60))
@@ -133,7 +133,7 @@ import Testing
       Issue.record("\(change)")
       return
     }
-    #expect(commit.changed.keys == [StoreKey("silent")])
+    #expect(commit.changed.keys == [KeyName("silent")])
     #expect(engine.latestRevision == commit.revision)
     try await engine.close()
   }

@@ -20,7 +20,7 @@ import Testing
     StorageConformance(
       name: "sqlite", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
       configuration.journalRetention = 64
       return try await SQLiteEngine.open(

@@ -7,8 +7,10 @@ import Testing
 
 @Suite(.serialized) struct SQLiteDatabaseTests {
   private let shop = [
-    SQLiteMigration("shops") { try $0.execute("CREATE TABLE shops (id INTEGER PRIMARY KEY, name TEXT NOT NULL)") },
-    SQLiteMigration("prices") { transaction in
+    SQLiteDatabase.Migration("shops") {
+      try $0.execute("CREATE TABLE shops (id INTEGER PRIMARY KEY, name TEXT NOT NULL)")
+    },
+    SQLiteDatabase.Migration("prices") { transaction in
       try transaction.execute("CREATE TABLE prices (shop INTEGER NOT NULL REFERENCES shops, cents INTEGER NOT NULL)")
     },
   ]
@@ -25,17 +27,17 @@ import Testing
     let transaction = TransactionID()
     let count = try await database.write(transaction: transaction) { transaction in
       try transaction.execute("INSERT INTO shops (name) VALUES (?1), (?2)", ["A", "B"])
-      try transaction.put(StoreKey("last"), Data("B".utf8))
-      #expect(try transaction.value(StoreKey("last")) == Data("B".utf8))
+      try transaction.put(KeyName("last"), Data("B".utf8))
+      #expect(try transaction.value(KeyName("last")) == Data("B".utf8))
       return try transaction.query("SELECT count(*) FROM shops") { $0.integer(0) }[0]
     }
     #expect(count == 2)
-    #expect(try await database.engine.entry(StoreKey("last"))?.value == Data("B".utf8))
+    #expect(try await database.engine.entry(KeyName("last"))?.value == Data("B".utf8))
     var iterator = stream.makeAsyncIterator()
     guard case .commit(let commit)? = await iterator.next() else { throw TestFailure("no commit was delivered") }
     #expect(commit.transaction == transaction)
     #expect(commit.origin == database.origin)
-    #expect(commit.changed.keys == [StoreKey("last")])
+    #expect(commit.changed.keys == [KeyName("last")])
     try await database.engine.close()
   }
 
@@ -93,7 +95,7 @@ import Testing
     await #expect(throws: Refused.self) {
       try await database.write { transaction in
         try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
-        try transaction.put(StoreKey("last"), Data())
+        try transaction.put(KeyName("last"), Data())
         throw Refused()
       }
     }
@@ -101,7 +103,7 @@ import Testing
       try await database.write { try $0.execute("INSERT INTO prices VALUES (99, 1)") }  // no such shop
     }
     #expect(try await database.read { try $0.query("SELECT * FROM shops") { _ in 1 } }.isEmpty)
-    #expect(try await database.engine.entry(StoreKey("last")) == nil)
+    #expect(try await database.engine.entry(KeyName("last")) == nil)
     #expect(database.engine.latestRevision == before)
     try await database.engine.close()
   }
@@ -114,7 +116,8 @@ import Testing
     try await database.migrate(shop)
     try await database.migrate(shop)
     await #expect(throws: StorageError.self) { try await database.migrate(Array(shop.prefix(1))) }
-    let failing = shop + [SQLiteMigration("broken") { try $0.execute("CREATE TABLE broken (id); SELECT nonsense") }]
+    let failing =
+      shop + [SQLiteDatabase.Migration("broken") { try $0.execute("CREATE TABLE broken (id); SELECT nonsense") }]
     await #expect(throws: StorageError.self) { try await database.migrate(failing) }
     let names = try await database.read { transaction in
       try transaction.query("SELECT name FROM coffer_migrations ORDER BY position") { $0.text(0) }
@@ -127,7 +130,9 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     try await SQLiteDatabase.open(at: path, migrations: shop).close()
-    for known in [[], [shop[0]], [shop[0], SQLiteMigration("orders") { try $0.execute("CREATE TABLE orders (id)") }]] {
+    for known in [
+      [], [shop[0]], [shop[0], SQLiteDatabase.Migration("orders") { try $0.execute("CREATE TABLE orders (id)") }],
+    ] {
       let error = await #expect(throws: StorageError.self) {
         _ = try await SQLiteDatabase.open(at: path, migrations: known)
       }
@@ -147,7 +152,7 @@ import Testing
     let path = directory.path("store.db")
     let applied = Locked(0)
     let counting = shop.map { migration in
-      SQLiteMigration(migration.name) { transaction in
+      SQLiteDatabase.Migration(migration.name) { transaction in
         applied.withLock { $0 += 1 }
         try migration.apply(transaction)
       }
@@ -165,7 +170,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     try await SQLiteDatabase.open(at: path, migrations: shop).close()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = .readOnly
     let database = try await SQLiteDatabase.open(at: path, migrations: shop, configuration: configuration)
     #expect(database.engine.isReadOnly)
@@ -242,14 +247,14 @@ import Testing
         try await database.write { transaction in
           try transaction.execute("INSERT INTO shops (name) VALUES ('A')")
           try transaction.execute(end)
-          try transaction.put(StoreKey("after"), Data())
+          try transaction.put(KeyName("after"), Data())
         }
         Issue.record("nothing was thrown")
       } catch let error as StorageError {
         #expect(error.code == .statementFailed)
       }
     }
-    #expect(try await database.engine.entry(StoreKey("after")) == nil)
+    #expect(try await database.engine.entry(KeyName("after")) == nil)
     try await database.engine.close()
   }
 
@@ -290,8 +295,8 @@ import Testing
   @Test func aTransactionKeptForLaterIsRefused() async throws {
     let directory = try TemporaryDirectory()
     let database = try await open(directory)
-    let kept = Locked<SQLiteTransaction?>(nil)
-    nonisolated(unsafe) var leaked: SQLiteTransaction?  // one thread after the other
+    let kept = Locked<SQLiteDatabase.Transaction?>(nil)
+    nonisolated(unsafe) var leaked: SQLiteDatabase.Transaction?  // one thread after the other
     try await database.write { transaction in leaked = transaction }
     #expect(throws: StorageError.self) { try leaked?.execute("SELECT 1") }
     _ = kept

@@ -17,15 +17,15 @@ import Testing
       try await SQLiteEngine.open(at: directory.path("link.db")),
     ]
     #expect(others.allSatisfy { $0.path == first.path })
-    _ = try await first.entry(StoreKey("a"))  // Opens a reader, unless reading the journal already did.
+    _ = try await first.entry(KeyName("a"))  // Opens a reader, unless reading the journal already did.
     #expect(try openDescriptors(of: first.path) == openDescriptors(of: others[0].path))
     let before = try openDescriptors(of: first.path)
     let another = try await SQLiteEngine.open(at: directory.path("store.db"))
     #expect(try openDescriptors(of: first.path) == before, "a second open must share the first one's connections")
     // Closing one handle leaves the others alone.
     try await first.close()
-    try await others[0].commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
-    #expect(try await another.entry(StoreKey("a"))?.value == Data("1".utf8))
+    try await others[0].commit(WriteBatch([.put(KeyName("a"), Data("1".utf8))]), from: origin)
+    #expect(try await another.entry(KeyName("a"))?.value == Data("1".utf8))
     for engine in others + [another] { try await engine.close() }
     #expect(try openDescriptors(of: first.path) == 0, "the last close must close the file")
   }
@@ -35,7 +35,7 @@ import Testing
     let path = directory.path("store.db")
     do {
       let engine = try await SQLiteEngine.open(at: path)
-      try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
+      try await engine.commit(WriteBatch([.put(KeyName("a"), Data("1".utf8))]), from: origin)
     }
     try await eventually("the file is closed") { try openDescriptors(of: path) == 0 }
   }
@@ -43,7 +43,7 @@ import Testing
   @Test func filesAreForThisUserAlone() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("new/deep/store.db"))
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), Data("1".utf8))]), from: origin)
     for (name, mode) in [("new", 0o700), ("new/deep", 0o700)] {
       #expect(try permissions(directory.path(name)) == mode)
     }
@@ -60,7 +60,7 @@ import Testing
       for index in 0..<400 {
         group.addTask {
           let batch = WriteBatch(
-            [.put(try StoreKey("k\(index)"), Data("\(index)".utf8))], durability: index % 3 == 0 ? .full : .relaxed)
+            [.put(try KeyName("k\(index)"), Data("\(index)".utf8))], durability: index % 3 == 0 ? .full : .relaxed)
           return try await engine.commit(batch, from: origin)
         }
       }
@@ -80,7 +80,7 @@ import Testing
     for index in 0..<2_500 {
       let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: 16_000)
       try await engine.commit(
-        WriteBatch([.put(StoreKey("k\(index % 10)"), value)], durability: index % 50 == 0 ? .full : .relaxed),
+        WriteBatch([.put(KeyName("k\(index % 10)"), value)], durability: index % 50 == 0 ? .full : .relaxed),
         from: origin)
     }
     let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
@@ -92,12 +92,12 @@ import Testing
   @Test func aLogThatOneLargeValueHasBlownUpShrinksAgain() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    try await engine.commit(WriteBatch([.put(StoreKey("large"), Data(count: 60 << 20))]), from: origin)
-    try await engine.commit(WriteBatch([.delete(StoreKey("large"))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("large"), Data(count: 60 << 20))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(KeyName("large"))]), from: origin)
     let deadline = ContinuousClock.now + .seconds(30)
     var size = Int.max
     while size > 8 << 20, ContinuousClock.now < deadline {
-      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("\(size)".utf8))]), from: origin)
+      try await engine.commit(WriteBatch([.put(KeyName("k"), Data("\(size)".utf8))]), from: origin)
       let attributes = try FileManager.default.attributesOfItem(atPath: engine.path + "-wal")
       size = try #require(attributes[.size] as? NSNumber).intValue
     }
@@ -113,8 +113,8 @@ import Testing
       return try await engine.withSnapshot { _ in try await nest(depth - 1) + 1 }
     }
     #expect(try await nest(100) == 100)
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
-    #expect(try await engine.entry(StoreKey("a")) != nil)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), Data())]), from: origin)
+    #expect(try await engine.entry(KeyName("a")) != nil)
     try await engine.close()
   }
 
@@ -126,10 +126,10 @@ import Testing
     try FileManager.default.copyItem(at: golden, to: directory.url.appendingPathComponent("store.db"))
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     #expect(engine.latestRevision == StoreRevision(3))
-    #expect(try await engine.entry(StoreKey("greeting"))?.value == Data("hello".utf8))
-    #expect(try await engine.entry(StoreKey("empty"))?.value == Data())
-    #expect(try await engine.entry(StoreKey("caf\u{e9}"))?.revision == StoreRevision(2))
-    #expect(try await engine.entry(StoreKey("gone")) == nil)
+    #expect(try await engine.entry(KeyName("greeting"))?.value == Data("hello".utf8))
+    #expect(try await engine.entry(KeyName("empty"))?.value == Data())
+    #expect(try await engine.entry(KeyName("caf\u{e9}"))?.revision == StoreRevision(2))
+    #expect(try await engine.entry(KeyName("gone")) == nil)
     var heard: [StoreCommit] = []
     for await change in engine.changes(since: .zero) {
       guard case .commit(let commit) = change else { break }
@@ -137,7 +137,7 @@ import Testing
       if commit.revision == StoreRevision(3) { break }
     }
     #expect(heard.map(\.changed.keys.count) == [3, 1, 0])
-    #expect(heard.last?.changed.prefixes == [StoreKey("go")])
+    #expect(heard.last?.changed.prefixes == [KeyName("go")])
     #expect(heard.first?.transaction == UUID(uuidString: "6B29FC40-CA47-1067-B31D-00DD010662DA"))
     try await engine.close()
   }

@@ -11,15 +11,15 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let release = await holdWriter(of: engine)
-    let doomed = Task { try await engine.commit(WriteBatch([.put(StoreKey("doomed"), Data())]), from: StoreOrigin()) }
-    let good = Task { try await engine.commit(WriteBatch([.put(StoreKey("good"), Data())]), from: StoreOrigin()) }
+    let doomed = Task { try await engine.commit(WriteBatch([.put(KeyName("doomed"), Data())]), from: StoreOrigin()) }
+    let good = Task { try await engine.commit(WriteBatch([.put(KeyName("good"), Data())]), from: StoreOrigin()) }
     doomed.cancel()
     // It ends while the writer is still blocked: it was removed from the queue.
     await #expect(throws: CancellationError.self) { _ = try await doomed.value }
     try await release()
     _ = try await good.value
-    #expect(try await engine.entry(StoreKey("good")) != nil)
-    #expect(try await engine.entry(StoreKey("doomed")) == nil)
+    #expect(try await engine.entry(KeyName("good")) != nil)
+    #expect(try await engine.entry(KeyName("doomed")) == nil)
     try await engine.close()
   }
 
@@ -28,7 +28,7 @@ import Testing
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
     let writers = (0..<100).map { index in
-      Task { try await engine.commit(WriteBatch([.put(StoreKey("k\(index)"), Data())]), from: StoreOrigin()) }
+      Task { try await engine.commit(WriteBatch([.put(KeyName("k\(index)"), Data())]), from: StoreOrigin()) }
     }
     await Task.yield()
     try await engine.close()
@@ -51,13 +51,13 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let release = await holdWriter(of: engine)
-    let key = StoreKey("contested")
+    let key = KeyName("contested")
     // One of them fails in a way that only the transaction can detect.
     let results = Task {
       await withTaskGroup(of: StorageError.Code?.self) { group in
         for index in 0..<50 {
           group.addTask {
-            var batch = WriteBatch([.put(try! StoreKey("k\(index)"), Data())])
+            var batch = WriteBatch([.put(try! KeyName("k\(index)"), Data())])
             if index == 25 { batch.require(key, at: StoreRevision(999)) }
             do {
               _ = try await engine.commit(batch, from: StoreOrigin())
@@ -70,7 +70,7 @@ import Testing
     }
     try await release()
     #expect(await results.value == [.preconditionFailed])
-    let stored = try await engine.withSnapshot { try await $0.page(prefix: StoreKey("k"), after: nil, limit: 1_000) }
+    let stored = try await engine.withSnapshot { try await $0.page(prefix: KeyName("k"), after: nil, limit: 1_000) }
     #expect(stored.count == 49)
     #expect(!stored.contains { $0.key.string == "k25" })
     try await engine.close()

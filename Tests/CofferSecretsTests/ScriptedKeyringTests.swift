@@ -47,7 +47,7 @@
       try await put("token", "second", into: engine)
       #expect(try await text("token", in: engine) == "second")
       #expect(try await values(engine) == ["token": "second"])
-      try await engine.commit(WriteBatch([.delete(StoreKey("token"))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.delete(KeyName("token"))]), from: StoreOrigin())
       #expect(try await values(engine) == [:])
       try await engine.close()
       #expect(!keyring.calls.contains("Dismiss"))
@@ -123,7 +123,7 @@
     @Test("One deadline applies to all calls of a change")
     func slow() throws {
       let keyring = try ScriptedKeyring("slow", on: bus)
-      let key = StoreKey("token")
+      let key = KeyName("token")
       let directory = try TemporaryDirectory()
       let slots = KeyringSlots(
         try KeyringScope(service: service, accessGroup: nil), accessibility: .whenUnlocked,

@@ -46,7 +46,7 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
   let listening = ears.map { ear in Task { try await ear.listen() } }
   for number in 0..<count {
     // Few keys, so that single-file stores stay small; the transaction identifies the commit.
-    let key = try StoreKey("voice/\(voice)/\(number % 20)")
+    let key = try KeyName("voice/\(voice)/\(number % 20)")
     let batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number))
     try await engine.commit(batch, from: origin)
   }
@@ -90,7 +90,7 @@ private struct Ear: Sendable {
         throw TestFailure("\(name) received commit \(number) of voice \(id.1) instead of \(next[id.1, default: 0])")
       }
       guard commit.revision > last else { throw TestFailure("\(name) received \(commit.revision) after \(last)") }
-      guard commit.changed.contains(try StoreKey("voice/\(id.1)/\(number % 20)")) else {
+      guard commit.changed.contains(try KeyName("voice/\(id.1)/\(number % 20)")) else {
         throw TestFailure("\(name) received other keys: \(commit)")
       }
       let isOwn = own.map { $0.voice == id.1 } ?? false

@@ -21,7 +21,7 @@ private func readDamaged(_ location: StoreLocation, name: String, count: Int) as
   _ = readLine()
   try await withThrowingTaskGroup { group in
     for _ in 0..<count {
-      group.addTask { say("read \(try await store.load(String.self, for: StoreKey("k")) ?? "nothing")") }
+      group.addTask { say("read \(try await store.load(String.self, for: KeyName("k")) ?? "nothing")") }
     }
     try await group.waitForAll()
   }
@@ -37,6 +37,6 @@ private func dieInHandler(_ location: StoreLocation) async throws {
       kill(getpid(), SIGKILL)
       return Data()
     })
-  _ = try await store.load(String.self, for: StoreKey("k"))
+  _ = try await store.load(String.self, for: KeyName("k"))
   say("never said")
 }

@@ -19,7 +19,7 @@ func runOnEncryptedStores(_ command: String, _ path: String, _ rest: [String]) a
 }
 
 private func openEncrypted(_ path: String, _ kind: String = "sqlite") async throws -> EncryptedEngine {
-  let configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: true, padsValues: true))
+  let configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true, padsValues: true))
   return try await EncryptedEngine.open(try await openBase(path, kind), configuration: configuration) { _ in
     try testRoot()
   }
@@ -39,7 +39,7 @@ private func writeEncrypted(_ path: String, name: String, count: Int) async thro
   say("ready")
   _ = readLine()
   for number in 0..<count {
-    let key = try StoreKey("\(name)/\(number)")
+    let key = try KeyName("\(name)/\(number)")
     try await engine.commit(WriteBatch([.put(key, Data("\(number)".utf8))], durability: .relaxed), from: StoreOrigin())
   }
   say("done")

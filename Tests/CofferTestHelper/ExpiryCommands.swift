@@ -17,7 +17,7 @@ func runOnExpiry(_ command: String, _ store: String, _ rest: [String]) async thr
   }
   armed.withLock { $0 = true }
   if rest[0] == "database", rest[1] != "none" { try arm(rest[1]) }
-  try await engine.commit(WriteBatch([.put(StoreKey("trigger"), Data("x".utf8))]), from: StoreOrigin())
+  try await engine.commit(WriteBatch([.put(KeyName("trigger"), Data("x".utf8))]), from: StoreOrigin())
   say("committed")
   try await untilSwept(engine)
   say("swept")
@@ -31,7 +31,7 @@ private func untilSwept(_ engine: any StorageEngine) async throws {
   guard let records = engine.as(SQLiteEngine.self) ?? engine.as(SlotEngine.self)?.journal else { throw Usage() }
   try await eventually("all are swept") {
     try await records.withStoredSnapshot {
-      try await $0.summaries(prefix: StoreKey("expired/"), after: nil, limit: 1).isEmpty
+      try await $0.summaries(prefix: KeyName("expired/"), after: nil, limit: 1).isEmpty
     }
   }
 }

@@ -27,14 +27,14 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
   return true
 }
 
-private func open(_ path: String, _ configuration: SlotConfiguration = .patient) async throws -> SlotEngine {
+private func open(_ path: String, _ configuration: SlotEngine.Configuration = .patient) async throws -> SlotEngine {
   try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
 }
 
 /// Returns a configuration that prints each step once armed, and kills the process at step number `wanted`.
-func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
+func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotEngine.Configuration {
   let count = Locked(0)
-  var configuration = SlotConfiguration.patient
+  var configuration = SlotEngine.Configuration.patient
   configuration.atStep = { step in
     guard armed.withLock({ $0 }) else { return }
     say("step \(step.rawValue)")
@@ -49,7 +49,7 @@ func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotConfiguration {
 
 /// Restores a backup and kills itself at the given step.
 func restoreSlots(
-  from backup: String, dyingAt step: Int, open: (SlotConfiguration) async throws -> SlotEngine
+  from backup: String, dyingAt step: Int, open: (SlotEngine.Configuration) async throws -> SlotEngine
 ) async throws {
   let armed = Locked(false)
   let engine = try await open(stepping(step, armed: armed))
@@ -92,9 +92,9 @@ private func armedFiles(_ path: String, batch: String, fault: String, holdsSnaps
     try await commit()
   }
   await report("later") {
-    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("later"), Data("x".utf8))]), from: StoreOrigin())
   }
-  await report("read") { _ = try await engine.entry(StoreKey("keep")) }
+  await report("read") { _ = try await engine.entry(KeyName("keep")) }
   try await engine.close()
 }
 
@@ -109,7 +109,7 @@ private func armedRead(_ path: String, fault: String) async throws {
   let engine = try await open(path)
   for key in ["keep", "absent", FileScenario.longKey] {
     try arm(fault)
-    await report("entry") { say(try await engine.entry(StoreKey(key)) == nil ? "nil" : "value") }
+    await report("entry") { say(try await engine.entry(KeyName(key)) == nil ? "nil" : "value") }
     say("struck \(try disarm() ? "yes" : "no")")
   }
   try arm(fault)
@@ -125,7 +125,7 @@ private func armedRead(_ path: String, fault: String) async throws {
 private func takeIn(_ path: String) async throws {
   let clock = ContinuousClock()
   var start = clock.now
-  var configuration = SlotConfiguration()
+  var configuration = SlotEngine.Configuration()
   configuration.foreignData = .ignore
   let engine = try await open(path, configuration)
   let report = try await engine.recoveryReport()
@@ -134,7 +134,7 @@ private func takeIn(_ path: String) async throws {
   start = clock.now
   let count = try await engine.withSnapshot { snapshot in
     var count = 0
-    var last: StoreKey?
+    var last: KeyName?
     while true {
       let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { return count }
@@ -155,7 +155,7 @@ private func exitWhileBusy(_ path: String) async throws {
   let first = engine.latestRevision
   for task in 0..<4 {
     Task.detached {
-      let key = try StoreKey("\(FileScenario.longKey.dropLast(2))\(task)")
+      let key = try KeyName("\(FileScenario.longKey.dropLast(2))\(task)")
       while true {
         try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: StoreOrigin())
         for _ in 0..<20 { _ = try await engine.entry(key) }
@@ -170,7 +170,7 @@ private func exitWhileBusy(_ path: String) async throws {
 /// of each commit.
 private func storm(_ path: String, name: String) async throws {
   let engine = try await open(path)
-  let (left, right) = (StoreKey("pair/left"), StoreKey("pair/right"))
+  let (left, right) = (KeyName("pair/left"), KeyName("pair/right"))
   await withTaskGroup(of: Void.self) { group in
     for task in 0..<8 {
       group.addTask {
@@ -179,7 +179,7 @@ private func storm(_ path: String, name: String) async throws {
           let value = Data("\(name) \(task) \(number) \(String(repeating: "x", count: number % 50))".utf8)
           var batch = WriteBatch()
           switch task % 3 {
-          case 0: batch.clear(prefix: StoreKey("pair/"))
+          case 0: batch.clear(prefix: KeyName("pair/"))
           case 1: batch.delete(right)
           default: batch.put(left, Data("passed over".utf8))
           }
@@ -231,7 +231,7 @@ private func snapshotOfFiles(_ path: String) async throws {
     for _ in 0..<2 {
       for key in FileScenario.before.keys.sorted() {
         do {
-          let entry = try await snapshot.entries([StoreKey(key)])[0]
+          let entry = try await snapshot.entries([KeyName(key)])[0]
           say("value \(key.prefix(8)) \(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "absent")")
         } catch let error as StorageError {
           say("value \(key.prefix(8)) \(error.code)")
@@ -255,16 +255,16 @@ private func useAsNobody(_ path: String, deletes: Bool) async throws {
     let engine = try await open(path)
     say("open ok")
     await report("entry") {
-      let entry = try await engine.entry(StoreKey("theme"))
+      let entry = try await engine.entry(KeyName("theme"))
       say("theme \(entry == nil ? "absent" : "there")")
     }
     await report("commit") {
       try await engine.commit(
-        deletes ? WriteBatch([.delete(StoreKey("theme"))]) : FileScenario.single(), from: StoreOrigin())
+        deletes ? WriteBatch([.delete(KeyName("theme"))]) : FileScenario.single(), from: StoreOrigin())
     }
     if deletes {
       await report("entry") {
-        let entry = try await engine.entry(StoreKey("theme"))
+        let entry = try await engine.entry(KeyName("theme"))
         say("theme \(entry == nil ? "absent" : "there")")
       }
     }
@@ -276,9 +276,9 @@ private func useAsNobody(_ path: String, deletes: Bool) async throws {
 
 /// Removes a key and kills itself after the file is deleted and before the journal records it.
 private func deleteDying(_ path: String, _ key: String) async throws {
-  var configuration = SlotConfiguration()
+  var configuration = SlotEngine.Configuration()
   configuration.atStep = { if $0 == .synced { kill(getpid(), SIGKILL) } }
   let engine = try await open(path, configuration)
-  try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: StoreOrigin())
+  try await engine.commit(WriteBatch([.delete(KeyName(key))]), from: StoreOrigin())
   say("never said")
 }

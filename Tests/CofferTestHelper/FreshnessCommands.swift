@@ -15,7 +15,7 @@ func runOnAnchors(_ command: String, _ path: String, _ rest: [String]) async thr
 }
 
 /// An anchor that waits for a line before and after each access, at which the process can be killed.
-private struct SteppingAnchor: FreshnessAnchor {
+private struct SteppingAnchor: RollbackAnchor {
   let anchor: FileAnchor
   var description: String { anchor.description }
 
@@ -40,8 +40,8 @@ private struct SteppingAnchor: FreshnessAnchor {
 /// Opens a store, or accepts it as it is, and writes and flushes it twice, in steps.
 private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ options: Set<String>) async throws {
   let root = try testRoot()
-  var configuration = EncryptionConfiguration()
-  configuration.freshness = FreshnessSettings(
+  var configuration = EncryptedEngine.Configuration()
+  configuration.rollbackProtection = RollbackProtection(
     anchor: SteppingAnchor(anchor: FileAnchor(URL(fileURLWithPath: anchor))), interval: .seconds(86_400),
     timeout: .seconds(3_600))
   let base = try await openBase(path, kind)
@@ -60,8 +60,8 @@ private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ opt
 /// Opens, writes, rotates and closes a store without end, until it is killed. The anchor is updated all the time.
 private func writeAnchored(_ path: String, _ kind: String, anchor: String, seed: UInt64) async throws {
   let root = try testRoot()
-  var configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: seed % 2 == 0))
-  configuration.freshness = FreshnessSettings(
+  var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: seed % 2 == 0))
+  configuration.rollbackProtection = RollbackProtection(
     anchor: FileAnchor(URL(fileURLWithPath: anchor)), interval: .milliseconds(1), timeout: .seconds(60))
   say("ready")
   _ = readLine()
@@ -72,8 +72,8 @@ private func writeAnchored(_ path: String, _ kind: String, anchor: String, seed:
     for _ in 0..<20 {
       number += 1
       let durability: StoreDurability = number % 5 == 0 ? .full : .relaxed
-      var batch = WriteBatch([.put(try StoreKey("key/\(number % 7)"), Data("\(number)".utf8))], durability: durability)
-      if number % 13 == 0 { batch.delete(try StoreKey("key/\(number % 5)")) }
+      var batch = WriteBatch([.put(try KeyName("key/\(number % 7)"), Data("\(number)".utf8))], durability: durability)
+      if number % 13 == 0 { batch.delete(try KeyName("key/\(number % 5)")) }
       if number % 17 == 0 { batch.clear(prefix: number % 2 == 0 ? "key/" : nil) }
       try await engine.commit(batch, from: StoreOrigin())
       if number % 11 == 0 { try await engine.flush() }

@@ -37,7 +37,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   return true
 }
 
-private func openKeychain(_ service: String, _ store: SlotConfiguration) async throws -> SlotEngine {
+private func openKeychain(_ service: String, _ store: SlotEngine.Configuration) async throws -> SlotEngine {
   var configuration = KeychainConfiguration()
   configuration.store = store
   configuration.store.busyTimeout = 60_000  // Commits to a keyring are slow, and six handles wait in turn.
@@ -46,7 +46,7 @@ private func openKeychain(_ service: String, _ store: SlotConfiguration) async t
 }
 
 private func openSealed(
-  _ path: String, _ configuration: SlotConfiguration = .patient, _ passphrase: String = "correct horse"
+  _ path: String, _ configuration: SlotEngine.Configuration = .patient, _ passphrase: String = "correct horse"
 ) async throws -> SlotEngine {
   try await SlotEngine.sealed(
     at: URL(fileURLWithPath: path), passphrase: .provided { Data(passphrase.utf8) }, configuration: configuration,
@@ -56,9 +56,9 @@ private func openSealed(
 /// Prints the outcome of using the keyring where it is unavailable.
 private func tryKeychain(_ service: String, sealed file: String) async throws {
   say(KeyringInspection.obstacle().map { "\($0)" } ?? "open")
-  let engine = try await openKeychain(service, SlotConfiguration())
+  let engine = try await openKeychain(service, SlotEngine.Configuration())
   do {
-    try await engine.commit(WriteBatch([.put(StoreKey("token"), Data("secret".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("token"), Data("secret".utf8))]), from: StoreOrigin())
     say("written")
   } catch let error as StorageError {
     say("\(error.code)")
@@ -101,7 +101,7 @@ private func dump(_ path: String, passphraseFile: String, into folder: String) a
     at: URL(fileURLWithPath: path), passphrase: .file(URL(fileURLWithPath: passphraseFile)),
     cost: ScryptCost(logN: 10, r: 1, p: 1))
   _ = try await engine.recoveryReport()
-  _ = try await engine.entry(StoreKey("token"))
+  _ = try await engine.entry(KeyName("token"))
   try await dumpCore(into: folder, keeping: engine)
 }
 
@@ -110,7 +110,7 @@ private func createSealed(_ path: String, _ passphrase: String) async throws {
   say("ready")
   _ = readLine()
   let engine = try await openSealed(path, .patient, passphrase)
-  try await engine.commit(WriteBatch([.put(StoreKey("by \(getpid())"), Data(passphrase.utf8))]), from: StoreOrigin())
+  try await engine.commit(WriteBatch([.put(KeyName("by \(getpid())"), Data(passphrase.utf8))]), from: StoreOrigin())
   say("ack")
   try await engine.close()
 }

@@ -3,19 +3,19 @@ import CofferSQLite
 
 // Where several processes write, one of them may hold the lock of a store for seconds on a busy machine.
 
-extension SlotConfiguration {
+extension SlotEngine.Configuration {
   /// Waits a minute for the lock.
-  static var patient: SlotConfiguration {
-    var configuration = SlotConfiguration()
+  static var patient: SlotEngine.Configuration {
+    var configuration = SlotEngine.Configuration()
     configuration.busyTimeout = 60_000
     return configuration
   }
 }
 
-extension SQLiteConfiguration {
+extension SQLiteEngine.Configuration {
   /// Waits a minute for the lock.
-  static var patient: SQLiteConfiguration {
-    var configuration = SQLiteConfiguration()
+  static var patient: SQLiteEngine.Configuration {
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 60_000
     return configuration
   }

@@ -8,7 +8,7 @@ import Foundation
 /// operations on keys that all share.
 func runOnPostgreSQL(_ command: String, _ location: String, _ rest: [String]) async throws -> Bool {
   guard command == "postgresql-work" else { return false }
-  var configuration = PostgreSQLConfiguration()
+  var configuration = PostgreSQLEngine.Configuration()
   configuration.connectTimeout = .seconds(1)
   configuration.answerTimeout = .seconds(2)
   configuration.journalRetention = 10_000_000
@@ -48,7 +48,7 @@ private struct PostgreSQLWriter {
   private func commitAlone(_ number: Int) async {
     let transaction = TransactionID()
     do {
-      let key = try StoreKey("own/\(name)/\(number % 5)")
+      let key = try KeyName("own/\(name)/\(number % 5)")
       var batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: transaction)
       if number.isMultiple(of: 2) { batch.require("never", at: nil) }
       let commit = try await engine.commit(batch, from: StoreOrigin())
@@ -71,13 +71,13 @@ private struct PostgreSQLWriter {
   }
 
   /// Reads a key that all writers share, and returns its value and revision.
-  private func read(_ key: StoreKey, into history: OperationHistory) async throws -> (String?, StoreRevision?) {
-    let start = RegisterOperation.now()
+  private func read(_ key: KeyName, into history: OperationHistory) async throws -> (String?, StoreRevision?) {
+    let start = OperationHistory.Operation.now()
     let entry = try await engine.entry(key)
     let found = entry.map { String(decoding: $0.value, as: UTF8.self) }
     history.add(
-      RegisterOperation(
-        client: name, key: key.string, .read(found), .done, start: start, end: RegisterOperation.now()))
+      OperationHistory.Operation(
+        client: name, key: key.string, .read(found), .done, start: start, end: OperationHistory.Operation.now()))
     return (found, entry?.revision)
   }
 
@@ -85,7 +85,7 @@ private struct PostgreSQLWriter {
   private func share(_ number: Int) async {
     let history = OperationHistory()
     let name = "shared/\(number / 2 % 7)"
-    guard let key = try? StoreKey(name) else { return }
+    guard let key = try? KeyName(name) else { return }
     do {
       let (found, revision) = try await read(key, into: history)
       let value = number.isMultiple(of: 16) ? nil : "\(self.name)-\(number)"

@@ -28,7 +28,7 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   return true
 }
 
-private func open(_ suite: String, _ configuration: SlotConfiguration = .patient) async throws -> SlotEngine {
+private func open(_ suite: String, _ configuration: SlotEngine.Configuration = .patient) async throws -> SlotEngine {
   try await SlotEngine.preferences(suite: suite, configuration: configuration)
 }
 
@@ -144,9 +144,9 @@ private func armedPreferences(_ suite: String, fault: String) async throws {
   await report("commit") { try await engine.commit(FileScenario.batch(), from: StoreOrigin()) }
   say("struck \(try disarm() ? "yes" : "no")")
   await report("later") {
-    try await engine.commit(WriteBatch([.put(StoreKey("later"), Data("x".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("later"), Data("x".utf8))]), from: StoreOrigin())
   }
-  await report("read") { _ = try await engine.entry(StoreKey("keep")) }
+  await report("read") { _ = try await engine.entry(KeyName("keep")) }
   try await engine.close()
 }
 

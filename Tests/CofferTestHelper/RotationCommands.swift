@@ -16,7 +16,7 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   let root = try testRoot()
   say("ready")
   _ = readLine()
-  var configuration = EncryptionConfiguration(settings: settings)
+  var configuration = EncryptedEngine.Configuration(settings: settings)
   // The helper is killed and continues.
   configuration.acceptsUnfinished = true
   let engine = try await EncryptedEngine.open(
@@ -45,7 +45,7 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
 private func rotateByItself(_ path: String, hours: String, hangs: Bool) async throws -> Bool {
   let ahead = (Double(hours) ?? 0) * 3_600
   let values = Locked(0)
-  var sqlite = SQLiteConfiguration()
+  var sqlite = SQLiteEngine.Configuration()
   sqlite.clock = StoreClock { Date() + ahead }
   let (told, end) = AsyncStream<Void>.makeStream()
   let events = CofferEvents { event in
@@ -54,14 +54,14 @@ private func rotateByItself(_ path: String, hours: String, hangs: Bool) async th
   }
   sqlite.events = events
   let base = try await SQLiteEngine.open(at: path + "/store.db", configuration: sqlite)
-  var configuration = EncryptionConfiguration()
-  configuration.automaticRotation = RotationPolicy(maximumAge: .seconds(3_600))
+  var configuration = EncryptedEngine.Configuration()
+  configuration.automaticRotation = KeyRotation.Policy(maximumAge: .seconds(3_600))
   let engine = try await EncryptedEngine.open(
     HangingEngine(base, hangs: hangs), configuration: configuration
   ) { _ in try testRoot() }
   if readLine() == nil { try await hang() }
   try await engine.close()
-  events.tellLater("end", .valuesNotCompared)  // after those of the rotation
+  events.emitLater("end", .valuesNotCompared)  // after those of the rotation
   for await _ in told {}
   say("\(values.withLock { $0 })")
   return true

@@ -26,7 +26,7 @@ private func takeOver(_ store: String, _ rest: [String]) async throws {
     }
   }
   let engine = try await StoreLocation(store).open(opening)
-  var options = TakeOverOptions()
+  var options = TakeOver.Options()
   options.removesOriginals = !rest.contains("keep")
   say("opened")
   let run = engine.takeOver(from: source(rest), options: options)
@@ -51,7 +51,7 @@ private func fill(_ store: String, count: Int, size: Int) async throws {
   let engine = try await StoreLocation(store).open()
   for number in 0..<count {
     try await engine.commit(
-      WriteBatch([.put(StoreKey("key-\(number)"), Data(repeating: UInt8(number), count: size))]), from: StoreOrigin())
+      WriteBatch([.put(KeyName("key-\(number)"), Data(repeating: UInt8(number), count: size))]), from: StoreOrigin())
   }
   try await engine.close()
 }

@@ -11,7 +11,7 @@ func runTransactions(_ command: String, _ path: String, _ rest: [String]) async 
 /// Moves one unit from an account to another, `count` times; prints the number of each transfer once it is committed.
 private func transfer(_ location: StoreLocation, count: Int, from: String, to: String) async throws {
   let store = TypedStore(engine: try await location.open())
-  let (from, to) = (try StoreKey(from), try StoreKey(to))
+  let (from, to) = (try KeyName(from), try KeyName(to))
   for number in 0..<count {
     try await store.transaction(durability: .relaxed, within: .seconds(120)) { transaction in
       let (left, right) = (

@@ -24,10 +24,10 @@ private func writeBack(_ path: String, window: Int, every: Int) async throws {
   while true {
     number += 1
     let present = number
-    try await store.save(present, for: StoreKey("n/\(present)"))
+    try await store.save(present, for: KeyName("n/\(present)"))
     try await store.batch(durability: .relaxed) { batch in
-      try batch.save(present, for: StoreKey("last"))
-      try batch.save(present, for: StoreKey("copy"))
+      try batch.save(present, for: KeyName("last"))
+      try batch.save(present, for: KeyName("copy"))
     }
     guard number % every == 0 else { continue }
     try await store.flush()
@@ -42,7 +42,7 @@ private func writeBackAndEnd(_ path: String, ending: String, kind: String) async
   if kind == "encrypted" { engine = try await EncryptedEngine.open(engine) { _ in try testRoot() } }
   let store = TypedStore(engine: engine, writePolicy: .back(WriteBackPolicy(window: .seconds(3_600))))
   store.flushAtTermination()
-  for number in 1...1_000 { try await store.save(number, for: StoreKey("n/\(number)")) }
+  for number in 1...1_000 { try await store.save(number, for: KeyName("n/\(number)")) }
   say("saved")
   if ending == "exit" { exit(0) }
   try await hang()

@@ -24,7 +24,7 @@ private func hammer(_ path: String, durability: StoreDurability, name: String, c
   async throws
 {
   let engine = try await SQLiteEngine.open(at: path)
-  let keys = try (0..<keyCount).map { try StoreKey("\(name)/\(1_000_000 + $0)") }
+  let keys = try (0..<keyCount).map { try KeyName("\(name)/\(1_000_000 + $0)") }
   let origin = StoreOrigin()
   say("ready")
   _ = readLine()
@@ -55,7 +55,7 @@ private func failSync(_ path: String) async throws {
   try arm("fail:sync:1")
   await say(
     "commit",
-    outcome: { try await engine.commit(WriteBatch([.put(StoreKey("lost"), Data())]), from: StoreOrigin()) })
+    outcome: { try await engine.commit(WriteBatch([.put(KeyName("lost"), Data())]), from: StoreOrigin()) })
   _ = readLine()
   try await engine.close()
 }
@@ -66,7 +66,7 @@ private func follow(_ path: String, name: String) async throws {
   say("ready")
   var number = 0
   while let line = readLine() {
-    let key = try StoreKey("\(name)/\(number)")
+    let key = try KeyName("\(name)/\(number)")
     let value = Data(count: line == "large" ? 5 << 20 : 1)
     let batch = WriteBatch([.put(key, value)], durability: line == "relaxed" ? .relaxed : .full)
     number += 1

@@ -89,7 +89,7 @@ func writePairs(to engine: any StorageEngine, _ rest: [String]) async throws {
   while number < count {
     let value = Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200)
     let batch = WriteBatch(
-      [.put(try StoreKey("\(name)/left/\(number)"), value), .put(try StoreKey("\(name)/right/\(number)"), value)],
+      [.put(try KeyName("\(name)/left/\(number)"), value), .put(try KeyName("\(name)/right/\(number)"), value)],
       durability: durability)
     say("begin \(number)")
     _ = try await engine.commit(batch, from: origin)
@@ -104,7 +104,7 @@ func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async t
   for number in 0..<count {
     for side in ["left", "right"] {
       do {
-        switch try await engine.entry(StoreKey("\(name)/\(side)/\(number)"))?.value {
+        switch try await engine.entry(KeyName("\(name)/\(side)/\(number)"))?.value {
         case nil: say("absent")
         case Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200): say("right")
         default: say("wrong")
@@ -118,18 +118,18 @@ func readPairs(of engine: any StorageEngine, _ name: String, count: Int) async t
 
 /// Commits once and kills itself between the commit and its announcement.
 func dieBeforeBell(_ path: String) async throws {
-  var configuration = SQLiteConfiguration()
+  var configuration = SQLiteEngine.Configuration()
   configuration.afterCommit = { _ in kill(getpid(), SIGKILL) }
   let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
   say("ready")
   _ = readLine()
-  _ = try await engine.commit(WriteBatch([.put(StoreKey("silent"), Data("x".utf8))]), from: StoreOrigin())
+  _ = try await engine.commit(WriteBatch([.put(KeyName("silent"), Data("x".utf8))]), from: StoreOrigin())
   say("never said")
 }
 
 /// Increments a counter `count` times by compare and set, concurrently with other processes.
 func increment(_ engine: any StorageEngine, count: Int) async throws {
-  let key = StoreKey("counter")
+  let key = KeyName("counter")
   let origin = StoreOrigin()
   var done = 0
   while done < count {
@@ -162,12 +162,12 @@ func restoreAndDie(_ path: String, from backup: String, at step: String, takesOv
 /// Keeps a store open until a line arrives, then commits until a commit fails, and prints the outcome.
 func holdOpen(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  _ = try await engine.entry(StoreKey("k"))
+  _ = try await engine.entry(KeyName("k"))
   say("open")
   _ = readLine()
   do {
     try await eventually("a commit fails") {
-      _ = try await engine.commit(WriteBatch([.put(StoreKey("other"), Data("x".utf8))]), from: StoreOrigin())
+      _ = try await engine.commit(WriteBatch([.put(KeyName("other"), Data("x".utf8))]), from: StoreOrigin())
       return false
     }
   } catch let error as StorageError {
@@ -180,7 +180,7 @@ func holdOpen(_ path: String) async throws {
 func holdLock(_ path: String) async throws {
   let database = SQLiteDatabase(engine: try await SQLiteEngine.open(at: path))
   try await database.write { transaction in
-    try transaction.put(StoreKey("held"), Data())
+    try transaction.put(KeyName("held"), Data())
     say("holding")
     _ = readLine()
   }
@@ -215,7 +215,7 @@ func armedSchemaFlush(_ path: String, fault: String) async throws {
 func armedFlush(_ path: String, fault: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let origin = StoreOrigin()
-  let key = StoreKey("k")
+  let key = KeyName("k")
   _ = try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: origin)
   _ = try await engine.commit(WriteBatch([.put(key, Data("2".utf8))], durability: .relaxed), from: origin)
   _ = try? await engine.commit(WriteBatch([.require(key, nil), .delete(key)]), from: origin)
@@ -237,7 +237,7 @@ private func armedFlush(_ engine: SQLiteEngine, _ fault: String) async throws {
 func armedCommit(_ path: String, fault: String, count: Int) async throws {
   let engine = try await SQLiteEngine.open(at: path)
   let origin = StoreOrigin()
-  _ = try await engine.commit(WriteBatch([.put(StoreKey("before"), Data("1".utf8))]), from: origin)
+  _ = try await engine.commit(WriteBatch([.put(KeyName("before"), Data("1".utf8))]), from: origin)
   say("ack before")
   try arm(fault)
   for number in 0..<count {
@@ -245,7 +245,7 @@ func armedCommit(_ path: String, fault: String, count: Int) async throws {
     do {
       _ = try await engine.commit(
         WriteBatch([
-          .put(try StoreKey("left/\(number)"), Data("x".utf8)), .put(try StoreKey("right/\(number)"), Data("x".utf8)),
+          .put(try KeyName("left/\(number)"), Data("x".utf8)), .put(try KeyName("right/\(number)"), Data("x".utf8)),
         ]),
         from: origin)
       say("ack \(number)")
@@ -254,14 +254,14 @@ func armedCommit(_ path: String, fault: String, count: Int) async throws {
     }
   }
   do {
-    _ = try await engine.entry(StoreKey("before"))
+    _ = try await engine.entry(KeyName("before"))
     say("read ok")
   } catch let error as StorageError {
     say("read \(error.code)")
   }
   try await engine.close()
   let again = try await SQLiteEngine.open(at: path)
-  let entry = try await again.entry(StoreKey("before"))
+  let entry = try await again.entry(KeyName("before"))
   say("reopened \(entry == nil ? "empty" : "whole")")
   try await again.close()
 }

@@ -18,20 +18,20 @@ package enum FileScenario {
   package static let singleAfter = before.merging(["theme": "single"]) { $1 }
 
   package static func fill() throws -> WriteBatch {
-    WriteBatch(try before.sorted { $0.key < $1.key }.map { .put(try StoreKey($0.key), Data($0.value.utf8)) })
+    WriteBatch(try before.sorted { $0.key < $1.key }.map { .put(try KeyName($0.key), Data($0.value.utf8)) })
   }
 
   /// Returns a batch that puts values, one of them with a hashed name, deletes one, and clears a prefix of which it
   /// puts one key again.
   package static func batch() throws -> WriteBatch {
     var batch = WriteBatch()
-    batch.delete(StoreKey("gone"))
-    batch.clear(prefix: StoreKey("list/"))
+    batch.delete(KeyName("gone"))
+    batch.clear(prefix: KeyName("list/"))
     for key in ["theme", longKey, "Fresh", "list/2"] {
-      if let value = after[key] { batch.put(try StoreKey(key), Data(value.utf8)) }
+      if let value = after[key] { batch.put(try KeyName(key), Data(value.utf8)) }
     }
     return batch
   }
 
-  package static func single() throws -> WriteBatch { WriteBatch([.put(StoreKey("theme"), Data("single".utf8))]) }
+  package static func single() throws -> WriteBatch { WriteBatch([.put(KeyName("theme"), Data("single".utf8))]) }
 }

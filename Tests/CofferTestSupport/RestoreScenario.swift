@@ -15,10 +15,10 @@ package enum RestoreScenario {
   /// Returns a batch that changes a store from either state to the given one.
   package static func batch(to state: State) throws -> WriteBatch {
     var operations: [WriteBatch.Operation] = [.clear(prefix: nil)]
-    for (key, value) in state.values { operations.append(.put(try StoreKey(key), Data(value.utf8))) }
-    for name in names where state.records[name] == nil { operations.append(.deleteRecord(try SystemRecordName(name))) }
+    for (key, value) in state.values { operations.append(.put(try KeyName(key), Data(value.utf8))) }
+    for name in names where state.records[name] == nil { operations.append(.deleteRecord(try SystemRecord.Name(name))) }
     for (name, content) in state.records {
-      operations.append(.putRecord(try SystemRecordName(name), Data(content.utf8)))
+      operations.append(.putRecord(try SystemRecord.Name(name), Data(content.utf8)))
     }
     return WriteBatch(operations)
   }
@@ -28,7 +28,7 @@ package enum RestoreScenario {
     let entries = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     for entry in entries { state.values[entry.key.string] = String(decoding: entry.value, as: UTF8.self) }
     for name in names {
-      guard let record = try await engine.record(SystemRecordName(name)) else { continue }
+      guard let record = try await engine.record(SystemRecord.Name(name)) else { continue }
       state.records[name] = String(decoding: record.content, as: UTF8.self)
     }
     return state

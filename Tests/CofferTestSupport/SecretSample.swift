@@ -3,7 +3,7 @@ package import Foundation
 
 /// Random names and values of which a test searches every file of a store.
 package struct SecretSample: Sendable {
-  package let names: [StoreKey]
+  package let names: [KeyName]
   package let values: [Data]
 
   /// - Parameter seed: the same seed yields the same sample.
@@ -12,7 +12,7 @@ package struct SecretSample: Sendable {
     func word() -> String {
       (0..<24).map { _ in String(Int.random(in: 0..<36, using: &random), radix: 36) }.joined()
     }
-    names = try (0..<count).map { _ in try StoreKey(word()) }
+    names = try (0..<count).map { _ in try KeyName(word()) }
     values = (0..<count).map { _ in Data((0..<40).map { _ in UInt8.random(in: 0...255, using: &random) }) }
   }
 

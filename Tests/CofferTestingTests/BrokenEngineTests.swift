@@ -55,7 +55,7 @@ struct BrokenEngineTests {
   func finds(_ defect: Defect) async throws {
     let conformance = StorageConformance(
       name: defect.name, options: .init(handles: defect.handles, deadline: .seconds(15)), open: defect.open)
-    let failure = try await #require(throws: ConformanceFailure.self) {
+    let failure = try await #require(throws: StorageConformance.Failure.self) {
       try await conformance.run(named: defect.check)
     }
     #expect(failure.check == defect.check)
@@ -74,7 +74,7 @@ struct BrokenEngineTests {
       wrapper.onCommit = { _, _, _ in await withUnsafeContinuation { (_: UnsafeContinuation<StoreCommit, Never>) in } }
       return wrapper
     }
-    let failure = try await #require(throws: ConformanceFailure.self) {
+    let failure = try await #require(throws: StorageConformance.Failure.self) {
       try await conformance.run(named: "an empty value is kept, and is not absent")
     }
     #expect(failure.sentence.contains("within"), "\(failure)")

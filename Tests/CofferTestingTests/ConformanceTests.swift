@@ -94,10 +94,10 @@ struct ConformanceTests {
       "while a store is unreachable, reads throw unavailable",
       "while a store is unreachable, listings throw unavailable",
     ] {
-      await #expect(throws: ConformanceFailure.self) { try await silent.run(named: name) }
+      await #expect(throws: StorageConformance.Failure.self) { try await silent.run(named: name) }
     }
     for conformance in [silent, twice] {
-      await #expect(throws: ConformanceFailure.self) {
+      await #expect(throws: StorageConformance.Failure.self) {
         try await conformance.run(named: "after an interruption, each commit is delivered once and in order")
       }
     }
@@ -186,7 +186,9 @@ struct ReportTests {
 
   @Test("an unknown name is a failure")
   func unknown() async throws {
-    await #expect(throws: ConformanceFailure.self) { try await ConformanceTests.memory.run(named: "no such check") }
+    await #expect(throws: StorageConformance.Failure.self) {
+      try await ConformanceTests.memory.run(named: "no such check")
+    }
   }
 
   @Test("run throws every failure, each with its check, sentence and line")
@@ -196,7 +198,7 @@ struct ReportTests {
       try await engine.close()
       return engine
     }
-    let error = try await #require(throws: ConformanceFailures.self) { try await conformance.run() }
+    let error = try await #require(throws: StorageConformance.Failures.self) { try await conformance.run() }
     #expect(error.failures.count > 10)
     #expect(error.failures.allSatisfy { $0.line > 0 && $0.sentence.hasPrefix("Expected") && $0.subject == "shut" })
     #expect(error.description.contains("an empty value is kept, and is not absent"))

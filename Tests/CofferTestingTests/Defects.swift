@@ -77,7 +77,7 @@ extension Defect {
       $0.onCommit = { base, batch, origin in
         let operations = try batch.operations.map { operation in
           guard case .clear(let prefix?) = operation, prefix.string.count > 1 else { return operation }
-          return .clear(prefix: try StoreKey(String(prefix.string.dropLast())))
+          return .clear(prefix: try KeyName(String(prefix.string.dropLast())))
         }
         return try await base.commit(WriteBatch(operations), from: origin)
       }
@@ -115,8 +115,8 @@ extension Defect {
     },
   ]
 
-  private static func composed(_ key: StoreKey) throws -> StoreKey {
-    try StoreKey(key.string.precomposedStringWithCanonicalMapping)
+  private static func composed(_ key: KeyName) throws -> KeyName {
+    try KeyName(key.string.precomposedStringWithCanonicalMapping)
   }
 
   private static func bendingSnapshots(

@@ -9,7 +9,7 @@ struct FaultInjectingEngineTests {
   private let full = StorageError(.diskFull, "No space is left.")
 
   private func put(_ name: String, through engine: FaultInjectingEngine? = nil) async throws {
-    try await (engine ?? self.engine).commit(WriteBatch([.put(StoreKey(name), Data())]), from: StoreOrigin())
+    try await (engine ?? self.engine).commit(WriteBatch([.put(KeyName(name), Data())]), from: StoreOrigin())
   }
 
   private func code(_ body: () async throws -> Void) async -> StorageError.Code? {
@@ -26,8 +26,8 @@ struct FaultInjectingEngineTests {
     var codes: [StorageError.Code?] = []
     for name in ["1", "2", "3", "4"] { codes.append(await code { try await put(name) }) }
     #expect(codes == [nil, .diskFull, .diskFull, nil])
-    #expect(try await engine.entry(StoreKey("2")) == nil)
-    #expect(try await engine.entry(StoreKey("4")) != nil)
+    #expect(try await engine.entry(KeyName("2")) == nil)
+    #expect(try await engine.entry(KeyName("4")) != nil)
     #expect(engine.count(of: .commit) == 5)
   }
 
@@ -35,13 +35,13 @@ struct FaultInjectingEngineTests {
   func failAfter() async throws {
     engine.inject(.failAfter(StorageError(.outcomeUnknown, "The device failed.")), into: .commit)
     #expect(await code { try await put("k") } == .outcomeUnknown)
-    #expect(try await engine.entry(StoreKey("k")) != nil)
+    #expect(try await engine.entry(KeyName("k")) != nil)
   }
 
   @Test("reads fail, in snapshots too, until the faults are removed")
   func reads() async throws {
     engine.inject(.fail(StorageError(.unavailable, "Locked.")), into: .read, times: .max)
-    let key = StoreKey("k")
+    let key = KeyName("k")
     #expect(await code { _ = try await engine.entry(key) } == .unavailable)
     #expect(await code { _ = try await engine.entries([key]) } == .unavailable)
     #expect(await code { _ = try await engine.withSnapshot { try await $0.entries([key]) } } == .unavailable)
@@ -71,9 +71,9 @@ struct FaultInjectingEngineTests {
     await clock.waitForSleepers()
     clock.advance(by: .seconds(4))
     #expect(clock.sleeperCount == 1)
-    #expect(try await engine.entry(StoreKey("k")) == nil)
+    #expect(try await engine.entry(KeyName("k")) == nil)
     clock.advance(by: .seconds(1))
     try await task.value
-    #expect(try await engine.entry(StoreKey("k")) != nil)
+    #expect(try await engine.entry(KeyName("k")) != nil)
   }
 }

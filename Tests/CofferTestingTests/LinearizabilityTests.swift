@@ -5,23 +5,23 @@ import Testing
 /// The check of histories: it accepts those of a correct register and finds each planted violation.
 @Suite("Histories")
 struct LinearizabilityTests {
-  private typealias Action = RegisterOperation.Action
+  private typealias Action = OperationHistory.Operation.Action
 
   private func operation(
-    _ client: String, _ action: RegisterOperation.Action, _ start: UInt64, _ end: UInt64,
-    _ outcome: RegisterOperation.Outcome = .done
-  ) -> RegisterOperation {
-    RegisterOperation(client: client, key: "k", action, outcome, start: start, end: end)
+    _ client: String, _ action: OperationHistory.Operation.Action, _ start: UInt64, _ end: UInt64,
+    _ outcome: OperationHistory.Operation.Outcome = .done
+  ) -> OperationHistory.Operation {
+    OperationHistory.Operation(client: client, key: "k", action, outcome, start: start, end: end)
   }
 
-  private func isFine(_ operations: [RegisterOperation]) -> Bool {
+  private func isFine(_ operations: [OperationHistory.Operation]) -> Bool {
     OperationHistory(operations).check() == .linearizable
   }
 
   @Test("Planted violations are found")
   func violations() {
     let put = operation("a", .write("1"), 0, 10)
-    let planted: [(String, [RegisterOperation])] = [
+    let planted: [(String, [OperationHistory.Operation])] = [
       ("a stale read", [put, operation("a", .write("2"), 20, 30), operation("b", .read("1"), 40, 50)]),
       ("a lost write", [put, operation("b", .read(nil), 20, 30)]),
       (
@@ -100,13 +100,13 @@ struct LinearizabilityTests {
         let start = UInt64.random(in: 0..<12, using: &random)
         let values: [String?] = [nil, "1", "2", "3"]
         let value = values.randomElement(using: &random) ?? nil
-        let action: RegisterOperation.Action =
+        let action: OperationHistory.Operation.Action =
           switch Int.random(in: 0..<4, using: &random) {
           case 0: .write("\(number)")
           case 1: .exchange(expected: value, new: "\(number)")
           default: .read(value)
           }
-        var outcomes: [RegisterOperation.Outcome] = [.done, .done, .done, .unknown, .failed]
+        var outcomes: [OperationHistory.Operation.Outcome] = [.done, .done, .done, .unknown, .failed]
         if case .exchange = action { outcomes += [.refused, .refused] }
         return operation(
           "\(number)", action, start, start + UInt64.random(in: 1..<8, using: &random),
@@ -121,7 +121,7 @@ struct LinearizabilityTests {
   func long() {
     var random = SeededGenerator(seed: 5)
     let (keys, perKey) = (isThreadSanitized ? 5 : 20, 500)
-    var operations: [RegisterOperation] = []
+    var operations: [OperationHistory.Operation] = []
     for key in 0..<keys {
       var value: String?
       var time: UInt64 = 0
@@ -136,7 +136,7 @@ struct LinearizabilityTests {
         if isWrite { value = "\(number)" }
         let isUnknown = isWrite && number.isMultiple(of: 21)
         operations.append(
-          RegisterOperation(
+          OperationHistory.Operation(
             client: "\(number % 8)", key: "\(key)", isWrite ? .write(value) : .read(value),
             isUnknown ? .unknown : .done, start: around.start, end: around.end))
       }
@@ -144,7 +144,7 @@ struct LinearizabilityTests {
     #expect(OperationHistory(operations).check() == .linearizable)
     let index = operations.count / 2 + 1
     let changed = operations[index]
-    operations[index] = RegisterOperation(
+    operations[index] = OperationHistory.Operation(
       client: changed.client, key: changed.key, .read("never written"), .done, start: changed.start, end: changed.end)
     guard case .violation(let window) = OperationHistory(operations).check() else {
       Issue.record("not found")
@@ -186,9 +186,9 @@ struct LinearizabilityTests {
 
 /// Tries all orders of few operations.
 private struct AllOrders {
-  private let operations: [RegisterOperation]
+  private let operations: [OperationHistory.Operation]
 
-  init(_ operations: [RegisterOperation]) { self.operations = operations.filter { $0.outcome != .failed } }
+  init(_ operations: [OperationHistory.Operation]) { self.operations = operations.filter { $0.outcome != .failed } }
 
   func explain() -> Bool { explain(Array(operations.indices), nil) }
 
@@ -208,7 +208,7 @@ private struct AllOrders {
     return false
   }
 
-  private func results(of operation: RegisterOperation, _ value: String?) -> [String?] {
+  private func results(of operation: OperationHistory.Operation, _ value: String?) -> [String?] {
     switch (operation.action, operation.outcome) {
     case (.read, .unknown): [value]
     case (.read(let found), _): found == value ? [value] : []

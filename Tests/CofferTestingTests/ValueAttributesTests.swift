@@ -73,7 +73,7 @@ struct ValueAttributesTests {
     var attributes = ValueAttributes()
     attributes[text] = String(repeating: "a", count: count)
     let error = try await #require(throws: StorageError.self) {
-      try await MemoryEngine().commit(WriteBatch([.put(StoreKey("k"), Data(), attributes)]), from: StoreOrigin())
+      try await MemoryEngine().commit(WriteBatch([.put(KeyName("k"), Data(), attributes)]), from: StoreOrigin())
     }
     #expect(error.code == .valueTooLarge)
   }

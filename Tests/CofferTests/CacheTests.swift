@@ -29,7 +29,7 @@ import Testing
   @Test func aListReadsOnlyWhatIsNotCached() async throws {
     let probe = ProbeEngine(memory)
     let store = TypedStore(engine: probe)
-    let keys: [StoreKey] = ["a", "b", "c"]
+    let keys: [KeyName] = ["a", "b", "c"]
     try await store.saveAll([(keys[0], 1), (keys[1], 2)])
     #expect(try await store.loadAll(Int.self, keys: [keys[1], keys[0], keys[1]]) == [2, 1, 2])
     #expect(probe.reads == 0)
@@ -46,7 +46,7 @@ import Testing
   /// Two keys are always written together. Another task caches one of them at a time.
   @Test func aListIsOfOneStateAlthoughAPartOfItIsCached() async throws {
     let (store, writer) = (TypedStore(engine: memory), TypedStore(engine: memory))
-    let keys: [StoreKey] = ["a", "b"]
+    let keys: [KeyName] = ["a", "b"]
     try await writer.saveAll(keys.map { ($0, 0) })
     let writing = Task {
       for number in 1...2_000 {
@@ -78,7 +78,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "a") == 2)
     try await other.delete("b")
     #expect(store.cached(Int.self, for: "b") == nil)
-    try await memory.commit(WriteBatch([.clear(prefix: StoreKey("p/"))]), from: StoreOrigin())
+    try await memory.commit(WriteBatch([.clear(prefix: KeyName("p/"))]), from: StoreOrigin())
     #expect(store.cached(Int.self, for: "p/1") == nil)
     #expect(store.cached(Int.self, for: "a") == 2)
     try await memory.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
@@ -124,7 +124,7 @@ import Testing
     let store = TypedStore(engine: memory)
     try await store.save(1, for: "a")
     try await TypedStore(engine: memory).save(2, for: "a")
-    try await store.saveAll([(StoreKey, Int)]())
+    try await store.saveAll([(KeyName, Int)]())
     #expect(store.cached(Int.self, for: "a") == nil)
   }
 
@@ -166,7 +166,7 @@ import Testing
       try await tiny.save(1, for: "a")
       try await tiny.save(2, for: "b")
       try await tiny.save(3, for: "c")
-      #expect(try await tiny.loadAll(Int.self, keys: [StoreKey("a"), StoreKey("b"), StoreKey("c")]) == [1, 2, 3])
+      #expect(try await tiny.loadAll(Int.self, keys: [KeyName("a"), KeyName("b"), KeyName("c")]) == [1, 2, 3])
     }
     store.dropCache()
     #expect(store.cached(Int.self, for: "hot") == nil)
@@ -181,7 +181,7 @@ import Testing
     let stores = [
       TypedStore(engine: engine, cacheCapacity: capacity), TypedStore(engine: engine, cacheCapacity: capacity),
     ]
-    let keys = try (0..<4).map { try StoreKey("key\($0)") }
+    let keys = try (0..<4).map { try KeyName("key\($0)") }
     let published = keys.map { _ in Published() }
     let rounds = 2_000
     try await withThrowingTaskGroup { group in

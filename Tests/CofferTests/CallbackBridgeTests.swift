@@ -40,7 +40,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
       let error = try #require(await #expect(throws: StorageError.self) { try await storage.retrieve(for: "a") })
       #expect(error.code == .inputOutput)
       #expect(error.message.contains(word))
-      #expect(error.key == StoreKey("a"))
+      #expect(error.key == KeyName("a"))
       #expect(error.location == "callbacks:UnrulyStorage")
       #expect(error.underlying.map { $0.text.contains("Access refused.") } == (word == "both" ? true : nil))
     }
@@ -107,7 +107,7 @@ private let refused = StorageError(.permissionDenied, "Access refused.")
   }
 
   @Test func notFoundMeansMissingOnlyForAKey() async throws {
-    let key = StoreKey("a")
+    let key = KeyName("a")
     let missing = KeyValueStorageAdapter(UnrulyStorage { [(nil, StorageError(.notFound, "No value.", key: key))] })
     #expect(try await missing.read(key: "a") == nil)
     #expect(await !missing.exists(key: "a"))

@@ -14,7 +14,7 @@ import Testing
       #expect(await storage.missing(key))
       #expect(await storage.stored(value, key) == nil)
       #expect(await storage.retrieved(key).value == value)
-      #expect(try await engine.entry(StoreKey(key))?.value == Data(value))
+      #expect(try await engine.entry(KeyName(key))?.value == Data(value))
       #expect(await storage.stored([1], key) == nil)  // overwrites
       #expect(await storage.retrieved(key).value == [1])
       #expect(await storage.removed(key) == nil)
@@ -45,7 +45,7 @@ import Testing
   @Test func aMissingKeyIsAnErrorThatHelps() async throws {
     let error = try #require(await storage.retrieved("name").error as? StorageError)
     #expect(error.code == .notFound)
-    #expect(error.key == StoreKey("name"))
+    #expect(error.key == KeyName("name"))
     #expect(error.location == engine.description)
     #expect(!error.advice.isEmpty)
   }
@@ -71,7 +71,7 @@ import Testing
     #expect(retrieved.value == nil)
     for error in await [storage.stored([1], "a"), retrieved.error, storage.removed("a")] {
       #expect((error as? StorageError)?.code == .closed)
-      #expect((error as? StorageError)?.key == StoreKey("a"))
+      #expect((error as? StorageError)?.key == KeyName("a"))
     }
   }
 

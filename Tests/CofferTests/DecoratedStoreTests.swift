@@ -35,9 +35,9 @@ struct DecoratedStoreTests {
       #expect(try await store.load(Int.self, for: "k") == 1)
       #expect(counting.count(of: .read) == read)
     }
-    #expect(store.cached(Int.self, for: StoreKey("k")) == nil)
+    #expect(store.cached(Int.self, for: KeyName("k")) == nil)
     let cached = TypedStore(engine: counting)
     try await cached.save(2, for: "k")
-    #expect(cached.cached(Int.self, for: StoreKey("k")) == 2)
+    #expect(cached.cached(Int.self, for: KeyName("k")) == 2)
   }
 }

@@ -15,9 +15,9 @@ import Testing
     private let bytes = Locked(0)
     var bytesRead: Int { bytes.withLock { $0 } }
 
-    func entry(_ key: StoreKey) async throws -> StoreEntry? { try await entries([key])[0] }
+    func entry(_ key: KeyName) async throws -> StoreEntry? { try await entries([key])[0] }
 
-    func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
       let entries = try await base.entries(keys)
       count(entries)
       return entries
@@ -37,15 +37,15 @@ import Testing
     let engine: MeteredEngine
     var revision: StoreRevision { base.revision }
 
-    func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
       let entries = try await base.entries(keys)
       engine.count(entries)
       return entries
     }
 
-    func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
+    func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key) }
 
-    func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+    func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
       let page = try await base.page(prefix: prefix, after: after, limit: limit)
       engine.count(page)
       return page
@@ -61,7 +61,7 @@ import Testing
   // Requirements 0.15, 1.8
   @Test func noDoorReadsTheValue() async throws {
     let engine = MeteredEngine()
-    let (there, absent) = (StoreKey("large"), StoreKey("absent"))
+    let (there, absent) = (KeyName("large"), KeyName("absent"))
     try await engine.commit(WriteBatch([.put(there, Data(count: 64 << 20))]), from: StoreOrigin())
     let store = TypedStore(engine: engine)
     #expect(try await store.exists(there))
@@ -152,7 +152,7 @@ import Testing
     let path = directory.path("store.db")
     let first = try await SQLiteEngine.open(at: path)
     try await first.commit(
-      WriteBatch([.put(StoreKey("large"), Data(repeating: 0x5A, count: 1 << 20))]), from: StoreOrigin())
+      WriteBatch([.put(KeyName("large"), Data(repeating: 0x5A, count: 1 << 20))]), from: StoreOrigin())
     try await first.close()
     var bytes = try Data(contentsOf: URL(fileURLWithPath: path))
     let middle = try #require(bytes.range(of: Data(repeating: 0x5A, count: 4_000), in: bytes.count / 2..<bytes.count))

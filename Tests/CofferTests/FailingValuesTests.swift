@@ -18,7 +18,7 @@ import Testing
   @Test("A value that cannot be decoded is delivered as a failure, and the next good one follows")
   func undecodable() async throws {
     let store = TypedStore(engine: memory)
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+    var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(try await values.next()?.get() == .some(nil))
     try await store.save("text", for: "a")
     #expect(code(await values.next()) == .decodingFailed)
@@ -40,7 +40,7 @@ import Testing
     let store = TypedStore(engine: engine, cacheCapacity: 0)
     try await store.save(1, for: "a")
     engine.inject(.fail(locked), into: .snapshot, times: 2)
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+    var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(code(await values.next()) == .unavailable)
     #expect(try await values.next()?.get() == 1)
     #expect(engine.count(of: .snapshot) == 3)
@@ -51,7 +51,7 @@ import Testing
     let engine = FaultInjectingEngine(memory)
     let store = TypedStore(engine: engine, cacheCapacity: 0)
     engine.inject(.fail(StorageError(.damaged, "The bytes differ.", key: "a")), into: .snapshot)
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+    var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(code(await values.next()) == .damaged)
     try await store.save(2, for: "a")
     #expect(try await values.next()?.get() == 2)
@@ -61,7 +61,7 @@ import Testing
   @Test("A store that can be opened later tells why it cannot, and misses nothing; every consumer receives it")
   func reopening() async throws {
     let (memory, isOpen) = (memory, Locked(false))
-    let engine = ReopeningEngine(
+    let engine = RetryingEngine(
       locked, description: "memory", capabilities: memory.capabilities, interval: .milliseconds(5)
     ) { [locked] in
       guard isOpen.withLock({ $0 }) else { throw locked }
@@ -79,7 +79,7 @@ import Testing
         var states = [persistence.availability(), vault.availability()].map { $0.makeAsyncIterator() }
         #expect(await states[0].next()?.isUsable == false)
         #expect(await states[1].next()?.isUsable == false)
-        var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+        var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
         #expect(code(await values.next()) == .unavailable)
         group.addTask { [states, values] in
           var (states, values) = (states, values)
@@ -104,7 +104,7 @@ import Testing
     let store = TypedStore(engine: engine)
     let (told, teller) = AsyncStream.makeStream(of: Void.self)
     let task = Task {
-      for await _ in store.values(of: StoreKey("a"), as: Int.self) { teller.yield() }
+      for await _ in store.values(of: KeyName("a"), as: Int.self) { teller.yield() }
     }
     _ = await told.first { true }
     task.cancel()

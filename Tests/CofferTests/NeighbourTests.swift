@@ -9,8 +9,8 @@ import Testing
     let engine = MemoryEngine()
     let entry = Entry(Key("count"), DecimalCodec().text(of: 3))
     try await engine.commit(
-      WriteBatch([.put(StoreKey(entry.key.name), Data(entry.text.utf8))]), from: StoreOrigin())
-    let stored: StoreEntry? = try await engine.entry(StoreKey(entry.key.name))
+      WriteBatch([.put(KeyName(entry.key.name), Data(entry.text.utf8))]), from: StoreOrigin())
+    let stored: StoreEntry? = try await engine.entry(KeyName(entry.key.name))
     #expect(stored?.value == Data("3".utf8))
     let changes: [Change] = [.added(entry), .removed(entry.key)]
     #expect(changes.count == 2)

@@ -10,7 +10,7 @@ import Testing
     let store = TypedStore(engine: engine)
     let other = TypedStore(engine: engine)
     let (mine, theirs) = (TransactionID(), TransactionID())
-    var changes = store.changes(of: StoreKey("a")).makeAsyncIterator()
+    var changes = store.changes(of: KeyName("a")).makeAsyncIterator()
     try await store.save(1, for: "a", transaction: mine)
     try await store.save(1, for: "b")
     try await other.save(2, for: "a", transaction: theirs)
@@ -25,7 +25,7 @@ import Testing
   @Test func aSlowSubscriberIsToldToReload() async throws {
     let engine = MemoryEngine(journalCapacity: 8)
     let store = TypedStore(engine: engine)
-    var changes = store.changes(of: StoreKey("a")).makeAsyncIterator()
+    var changes = store.changes(of: KeyName("a")).makeAsyncIterator()
     for number in 1...50 { try await store.save(number, for: "a") }
     #expect(await changes.next() == .reload(upTo: StoreRevision(50)))
     try await store.save(51, for: "a")
@@ -35,7 +35,7 @@ import Testing
   @Test func valuesBeginWithThePresentOneAndEndWithTheLast() async throws {
     let store = TypedStore(engine: engine)
     let other = TypedStore(engine: engine)
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+    var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(try await values.next()?.get() == .some(nil))
     try await store.save(1, for: "a")
     #expect(try await values.next()?.get() == 1)
@@ -49,7 +49,7 @@ import Testing
 
   @Test func everySubscriberSeesTheLastState() async throws {
     let store = TypedStore(engine: engine)
-    let key = StoreKey("a")
+    let key = KeyName("a")
     try await withThrowingTaskGroup { group in
       for _ in 0..<8 {
         group.addTask {
@@ -71,7 +71,7 @@ import Testing
 
   @Test func cancellationEndsAStream() async throws {
     let store = TypedStore(engine: engine)
-    let key = StoreKey("a")
+    let key = KeyName("a")
     let task = Task {
       for await _ in store.changes(of: key) {}
       for await _ in store.values(of: key, as: Int.self) {}
@@ -82,7 +82,7 @@ import Testing
 
   @Test func valuesWorkOverAnAdapterToo() async throws {
     let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
-    var values = store.values(of: StoreKey("a"), as: Int.self).makeAsyncIterator()
+    var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(try await values.next()?.get() == .some(nil))
     try await store.save(1, for: "a")
     #expect(try await values.next()?.get() == 1)

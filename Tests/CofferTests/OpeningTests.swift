@@ -91,11 +91,11 @@ struct OpeningTests {
 
   @Test("A key is written as a literal, byte for byte")
   func literals() throws {
-    let key: StoreKey = "caf\u{E9}/\u{1F511}"
-    #expect(try key == StoreKey(String(decoding: Data("caf\u{E9}/\u{1F511}".utf8), as: UTF8.self)))
+    let key: KeyName = "caf\u{E9}/\u{1F511}"
+    #expect(try key == KeyName(String(decoding: Data("caf\u{E9}/\u{1F511}".utf8), as: UTF8.self)))
     #expect(key != "cafe\u{301}/\u{1F511}" && key.size == 10)
-    #expect(throws: StorageError.self) { try StoreKey(String()) }
-    #expect(throws: StorageError.self) { try StoreKey(String(repeating: "k", count: 1_025)) }
+    #expect(throws: StorageError.self) { try KeyName(String()) }
+    #expect(throws: StorageError.self) { try KeyName(String(repeating: "k", count: 1_025)) }
   }
 
   @Test(
@@ -103,7 +103,7 @@ struct OpeningTests {
     .enabled(if: _isDebugAssertConfiguration(), "optimized programs end without a sentence"))
   func impossibleLiteral() async throws {
     let ended = try #require(
-      await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = "" as StoreKey })
+      await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) { _ = "" as KeyName })
     #expect(String(decoding: ended.standardErrorContent, as: UTF8.self).contains("is not a key"))
   }
 }

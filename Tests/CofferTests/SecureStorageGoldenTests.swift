@@ -35,7 +35,7 @@ import Testing
     #expect(sample.items.map(\.name).map { Array($0.utf8) } == Self.values.map { Array($0.name.utf8) })
     let engine = MemoryEngine()
     for item in sample.items {
-      try await engine.commit(WriteBatch([.put(StoreKey(item.stored), item.envelope)]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName(item.stored), item.envelope)]), from: StoreOrigin())
     }
     let storage = try SecureKeyValueStorage(
       engine: engine, masterKey: #require(MasterKey(base64Encoded: sample.masterKey)),

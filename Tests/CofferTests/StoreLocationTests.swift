@@ -81,11 +81,11 @@ struct StoreLocationTests {
         #expect(error?.code == .notFound, "\(text): \(error as Any)")
         #expect(try !location.exists(), "\(text)")
         let engine = try await location.open(options)
-        try await engine.commit(WriteBatch([.put(StoreKey("k"), Data("v".utf8))]), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("k"), Data("v".utf8))]), from: StoreOrigin())
         try await engine.close()
         #expect(try location.exists(), "\(text)")
         let again = try await location.open(reading)
-        #expect(try await again.entry(StoreKey("k"))?.value == Data("v".utf8))
+        #expect(try await again.entry(KeyName("k"))?.value == Data("v".utf8))
         try await again.close()
       }
     }
@@ -103,7 +103,7 @@ struct StoreLocationTests {
   @Test("Another module adds a kind of store")
   func schemes() async throws {
     let engine = MemoryEngine(name: "shared")
-    let scheme = StoreScheme(
+    let scheme = LocationScheme(
       "shared", form: "shared:NAME", meaning: "one for all",
       check: { if $0.isEmpty { throw StorageError(.invalidLocation, "It has no name: shared:NAME.") } },
       exists: { $0 == "there" }, open: { _, _ in engine })

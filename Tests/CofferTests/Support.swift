@@ -59,8 +59,8 @@ final class ProbeEngine: StorageEngine {
     return try await base.commit(batch, from: origin)
   }
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? { try await read { try await base.entry(key) } }
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await read { try await base.entries(keys) } }
+  func entry(_ key: KeyName) async throws -> StoreEntry? { try await read { try await base.entry(key) } }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await read { try await base.entries(keys) } }
 
   func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -87,19 +87,19 @@ final class ProbeEngine: StorageEngine {
 /// A third-party adapter that can become unreachable.
 actor ThirdPartyAdapter: StorageAdapter {
   struct Unreachable: Error {}
-  private var values: [StoreKey: Data] = [:]
+  private var values: [KeyName: Data] = [:]
   private(set) var isReachable = true
 
   func setReachable(_ isReachable: Bool) { self.isReachable = isReachable }
 
   func read(key: String) async throws -> Data? {
     guard isReachable else { throw Unreachable() }
-    return try values[StoreKey(key)]
+    return try values[KeyName(key)]
   }
-  func write(key: String, data: Data) async throws { try values[StoreKey(key)] = data }
-  func delete(key: String) async throws { try values[StoreKey(key)] = nil }
+  func write(key: String, data: Data) async throws { try values[KeyName(key)] = data }
+  func delete(key: String) async throws { try values[KeyName(key)] = nil }
   func exists(key: String) async -> Bool {
-    guard let key = try? StoreKey(key) else { return false }
+    guard let key = try? KeyName(key) else { return false }
     return !isReachable || values[key] != nil
   }
 }

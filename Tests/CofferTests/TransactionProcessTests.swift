@@ -29,7 +29,7 @@ import Testing
     let reads = try await reading.value
     #expect(reads > 0)
     // Each account has given away and received as many units.
-    #expect(try await store.loadAll(Int.self, keys: ["a", "b", "c"] as [StoreKey]) == [500, 300, 200])
+    #expect(try await store.loadAll(Int.self, keys: ["a", "b", "c"] as [KeyName]) == [500, 300, 200])
     try await store.engine.close()
   }
 
@@ -45,7 +45,7 @@ import Testing
     for _ in 0..<lines { #expect(try killed.line() != nil) }
     killed.kill()
     #expect(try other.lines().count == 60 && other.wait() == 0)
-    let values = try await store.loadAll(Int.self, keys: ["a", "b"] as [StoreKey]).compactMap { $0 }
+    let values = try await store.loadAll(Int.self, keys: ["a", "b"] as [KeyName]).compactMap { $0 }
     #expect(values.reduce(0, +) == 1_000)
     #expect(values[0] <= 560 - lines)
     try await store.engine.close()
@@ -58,7 +58,7 @@ import Testing
       while !Task.isCancelled {
         let sum = try await store.transaction { transaction in
           var sum = 0
-          for key in ["a", "b", "c"] as [StoreKey] { sum += try await transaction.load(Int.self, for: key) ?? 0 }
+          for key in ["a", "b", "c"] as [KeyName] { sum += try await transaction.load(Int.self, for: key) ?? 0 }
           return sum
         }
         #expect(sum == 1_000)

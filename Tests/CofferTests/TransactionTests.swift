@@ -127,7 +127,7 @@ import Testing
     let other = TypedStore(engine: store.engine)
     let (outer, inner) = (Locked(0), Locked(0))
     // The first attempt of each conflicts, so both are repeated.
-    let disturb: @Sendable (StoreKey, Locked<Int>) async throws -> Void = { key, attempts in
+    let disturb: @Sendable (KeyName, Locked<Int>) async throws -> Void = { key, attempts in
       attempts.withLock { $0 += 1 }
       if attempts.withLock({ $0 }) == 1 { try await other.save(1, for: key) }
     }

@@ -47,8 +47,8 @@ import Testing
     try await store.save(bytes, for: "bytes")
     try await store.save(text, for: "text")
     try await store.save(Data(), for: "empty")
-    #expect(try await engine.entry(StoreKey("bytes"))?.value == bytes)
-    #expect(try await engine.entry(StoreKey("text"))?.value == Data(text.utf8))
+    #expect(try await engine.entry(KeyName("bytes"))?.value == bytes)
+    #expect(try await engine.entry(KeyName("text"))?.value == Data(text.utf8))
     #expect(try await store.load(Data.self, for: "bytes") == bytes)
     #expect(try await Array(store.load(String.self, for: "text")!.utf8) == Array(text.utf8))
     #expect(try await store.load(Data.self, for: "empty") == Data())
@@ -88,13 +88,13 @@ import Testing
     probe.fail(unavailable)
     #expect(await codeThrown { _ = try await store.load(Note.self, for: "x") } == .unavailable)
     #expect(await codeThrown { _ = try await store.exists("x") } == .unavailable)
-    #expect(await codeThrown { _ = try await store.loadAll(Note.self, keys: [StoreKey("x")]) } == .unavailable)
+    #expect(await codeThrown { _ = try await store.loadAll(Note.self, keys: [KeyName("x")]) } == .unavailable)
     #expect(await codeThrown { try await store.update("x", default: 0) { $0 += 1 } } == .unavailable)
     #expect(await codeThrown { _ = try await store.load(Note.self, for: "") } == .invalidKey)
   }
 
   @Test func saveAllIsOneCommitAndLoadAllKeepsTheOrder() async throws {
-    let keys = try ["a", "b", "c"].map { try StoreKey($0) }
+    let keys = try ["a", "b", "c"].map { try KeyName($0) }
     let transaction = TransactionID()
     var changes = engine.changes(since: nil).makeAsyncIterator()
     try await store.saveAll([(keys[0], 1), (keys[1], 2), (keys[0], 3)], transaction: transaction)
@@ -103,14 +103,14 @@ import Testing
     #expect(engine.latestRevision == StoreRevision(1))
     #expect(try await store.loadAll(Int.self, keys: [keys[1], keys[2], keys[0]]) == [2, nil, 3])
     #expect(try await store.loadAll(Int.self, keys: []) == [])
-    try await store.saveAll([(StoreKey, Int)]())
+    try await store.saveAll([(KeyName, Int)]())
     try await store.deleteAll(keys)
     #expect(try await store.loadAll(Int.self, keys: keys) == [nil, nil, nil])
     #expect(engine.latestRevision == StoreRevision(2))
   }
 
   @Test func aBatchWithAValueThatCannotBeEncodedWritesNothing() async throws {
-    let keys = try ["a", "b"].map { try StoreKey($0) }
+    let keys = try ["a", "b"].map { try KeyName($0) }
     let code = await codeThrown { try await store.saveAll([(keys[0], 1.0), (keys[1], Double.nan)]) }
     #expect(code == .encodingFailed)
     #expect(try await !store.exists(keys[0]))
@@ -119,7 +119,7 @@ import Testing
   // Requirements 1.10, 1.38
   @Test func aThirdPartyAdapterGetsWhatItCanDoAndARefusalForTheRest() async throws {
     let store = TypedStore(engine: AdapterEngine(ThirdPartyAdapter()))
-    let keys = try ["a", "b"].map { try StoreKey($0) }
+    let keys = try ["a", "b"].map { try KeyName($0) }
     try await store.save(1, for: keys[0])
     #expect(try await store.load(Int.self, for: keys[0]) == 1)
     #expect(store.cached(Int.self, for: keys[0]) == nil)

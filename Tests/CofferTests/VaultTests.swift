@@ -53,7 +53,7 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     try await app.remove(forKey: "a")
     try await app.clearAll()
     try await engine.commit(
-      WriteBatch([.put(StoreKey("e"), Data()), .clear(prefix: StoreKey("x"))], transaction: two), from: StoreOrigin())
+      WriteBatch([.put(KeyName("e"), Data()), .clear(prefix: KeyName("x"))], transaction: two), from: StoreOrigin())
     for stream in [first, second] {
       let changes = try await take(8, from: stream)
       for (change, (key, transaction)) in zip(changes, [("a", one), ("b", one), ("c", two), ("d", two)]) {

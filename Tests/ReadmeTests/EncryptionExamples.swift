@@ -33,10 +33,10 @@ struct EncryptionExamples {
 
     configuration.encryption.label = { store in store.hasSuffix("/journal.db") ? "journal" : nil }
 
-    configuration.encryption.automaticRotation = RotationPolicy(maximumAge: .seconds(90 * 86_400))
+    configuration.encryption.automaticRotation = KeyRotation.Policy(maximumAge: .seconds(90 * 86_400))
 
-    configuration.encryption.freshness = { store in
-      FreshnessSettings(anchor: FileAnchor(in: anchors, for: store))
+    configuration.encryption.rollbackProtection = { store in
+      RollbackProtection(anchor: FileAnchor(in: anchors, for: store))
     }
 
     let router = StorageRouter(configuration: configuration)

@@ -97,7 +97,7 @@ struct MigratingExamples {
     try Data("\"John\"".utf8).write(to: folder.appendingPathComponent("userName"))
     let (path, engine) = (folder.path, MemoryEngine())
 
-    var options = TakeOverOptions()
+    var options = TakeOver.Options()
     options.isDryRun = true
     let source = LegacySource.files(directory: path, encoding: .json)
     let planned = try await engine.takeOver(from: source, options: options).result()

@@ -98,7 +98,7 @@ struct SafetyRuleTests {
     #expect(stringKeys(file, except: [.init(path: "Other.swift", text: line, reason: "printed so")]).count == 1)
   }
 
-  @Test(arguments: ["var a: [String]", "[StoreKey: String]", "// [String: Int]", "func f(_ s: [Substring: Int])"])
+  @Test(arguments: ["var a: [String]", "[KeyName: String]", "// [String: Int]", "func f(_ s: [Substring: Int])"])
   func theseAreNoStringKeys(_ line: String) {
     #expect(stringKeys(swift(line)) == [])
   }
@@ -178,7 +178,7 @@ struct TextRuleTests {
 
 @Suite("Document rules")
 struct DocumentRuleTests {
-  private let paths: Set<String> = ["README.md", "docs/a.md", "docs/b c.md", "Sources/CofferCore/StoreKey.swift"]
+  private let paths: Set<String> = ["README.md", "docs/a.md", "docs/b c.md", "Sources/CofferCore/KeyName.swift"]
 
   private func markdown(_ text: String, at path: String = "docs/a.md") -> SourceFile { swift(text, at: path) }
 

@@ -2,7 +2,7 @@ import Foundation
 
 /// A text file of the repository that rules are applied to.
 struct SourceFile: Sendable, CustomStringConvertible {
-  /// The path relative to the repository: `Sources/CofferCore/Vocabulary/StoreKey.swift`.
+  /// The path relative to the repository: `Sources/CofferCore/Vocabulary/KeyName.swift`.
   let path: String
   /// The unmodified lines.
   let lines: [String]

@@ -40,7 +40,7 @@ private func measureAttributes(_ bench: inout Bench, _ engine: SQLiteEngine) asy
 private func measureDecorators(_ bench: inout Bench) async throws {
   let base = MemoryEngine()
   let decorated = Nothing(base: base)
-  let (key, origin) = (StoreKey("bench"), StoreOrigin())
+  let (key, origin) = (KeyName("bench"), StoreOrigin())
   try await base.commit(WriteBatch([.put(key, Data(Values.bytes(0)))]), from: origin)
   func get(_ engine: any StorageEngine) -> (Int, Int) async throws -> [Double] {
     { first, count in
@@ -74,10 +74,10 @@ private func measureDecorators(_ bench: inout Bench) async throws {
 }
 
 private func measureContains(_ bench: inout Bench, _ engine: SQLiteEngine) async throws {
-  let (small, large, origin) = (StoreKey("small"), StoreKey("large"), StoreOrigin())
+  let (small, large, origin) = (KeyName("small"), KeyName("large"), StoreOrigin())
   try await engine.commit(WriteBatch([.put(small, Data(count: 64))]), from: origin)
   try await engine.commit(WriteBatch([.put(large, Data(repeating: 7, count: 64 << 20))]), from: origin)
-  func contains(_ key: StoreKey) -> (Int, Int) async throws -> [Double] {
+  func contains(_ key: KeyName) -> (Int, Int) async throws -> [Double] {
     { first, count in
       try await grouped(first, count, by: 50) { _ in
         let isThere = try await engine.contains(key)

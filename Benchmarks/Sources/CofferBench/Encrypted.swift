@@ -12,7 +12,7 @@ func measureEncrypted(_ bench: inout Bench, _ directory: URL) async throws {
     let base = try await SQLiteEngine.open(at: directory.appendingPathComponent("\(name).db").path)
     guard let settings else { return base }
     return try await EncryptedEngine.open(
-      base, key: .file(key), configuration: EncryptionConfiguration(settings: settings))
+      base, key: .file(key), configuration: EncryptedEngine.Configuration(settings: settings))
   }
   let plain = try await open("encrypted-none", nil)
   let sealed = try await open("encrypted-values", EncryptionSettings())
@@ -97,7 +97,7 @@ private func measureGets(
 private func measureListings(
   _ bench: inout Bench, _ plain: any StorageEngine, _ sealed: any StorageEngine, _ hidden: any StorageEngine
 ) async throws {
-  let prefix = StoreKey("app.item.000001")
+  let prefix = KeyName("app.item.000001")
   let origin = StoreOrigin()
   for engine in [plain, sealed, hidden] {
     let values = try Values(count: 10_000)
@@ -128,7 +128,7 @@ private func measureListings(
           run: list(hidden, readsValues: readsValues)),
       ])
   }
-  let key = StoreKey("app.item.00005000.setting")
+  let key = KeyName("app.item.00005000.setting")
   // Each listing follows a commit, so that an index has to be brought up to date.
   func change(_ engine: any StorageEngine) -> (Int, Int) async throws -> [Double] {
     { first, count in
@@ -192,7 +192,7 @@ private func measureRotation(_ bench: inout Bench, _ plain: any StorageEngine, _
 extension StorageSnapshot {
   /// Calls `body` with every page.
   fileprivate func forEachPage(_ size: Int, _ body: ([StoreEntry]) async throws -> Void) async throws {
-    var last: StoreKey?
+    var last: KeyName?
     while true {
       let page = try await page(prefix: nil, after: last, limit: size)
       guard let end = page.last else { return }

@@ -73,7 +73,7 @@ private func measureMemory(_ bench: inout Bench, large: String, small: String) t
 
 func runMemoryChild(_ path: String) async throws {
   let engine = try await SQLiteEngine.open(at: path)
-  _ = try await engine.entry(StoreKey("app.item.00000500.setting"))
+  _ = try await engine.entry(KeyName("app.item.00000500.setting"))
   let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
   let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
   print(line.filter(\.isNumber))

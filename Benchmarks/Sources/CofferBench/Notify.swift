@@ -42,7 +42,7 @@ private func heard(
 /// Commits at intervals and prints the time at which each commit returned.
 func runWriterChild(_ kind: EngineKind, _ directory: URL, count: Int) async throws {
   let engine = try await BenchEngines(joining: directory).open(kind, "notify")
-  let key = StoreKey("bell")
+  let key = KeyName("bell")
   let origin = StoreOrigin()
   try await Task.sleep(for: .milliseconds(50))
   var times: [Double] = []

@@ -111,7 +111,7 @@ private func measureBatches(
 ) async throws {
   let count = 10_000
   let names = (0..<count).map { Array("batch/\($0)".utf8) }
-  let keys = try names.map { try StoreKey(String(decoding: $0, as: UTF8.self)) }
+  let keys = try names.map { try KeyName(String(decoding: $0, as: UTF8.self)) }
   let origin = StoreOrigin()
   try await bench.measure(
     "pg.batch.10000", rounds: 7, count: count,
@@ -198,7 +198,7 @@ private func measureQuorum(_ bench: inout Bench, _ values: Values) async throws 
 
 /// The time from a commit to its delivery to a subscriber with connections of its own.
 private func measureNotify(_ bench: inout Bench, _ server: BenchServer, _ engine: PostgreSQLEngine) async throws {
-  var apart = PostgreSQLConfiguration()
+  var apart = PostgreSQLEngine.Configuration()
   // Another number of connections is another set of them, as in another process.
   apart.maximumReaders = 3
   let other = try await PostgreSQLEngine.open(

@@ -35,7 +35,7 @@ func measureRouter(_ bench: inout Bench) async throws {
   let (uncached, cached) = (try await router(cacheCapacity: 0), try await router(cacheCapacity: 100))
   // A key that is created once is recognized by identity; this router uses one created on each use.
   let anew = try await router(cacheCapacity: 100)
-  let (key, origin) = (StoreKey("bench"), StoreOrigin())
+  let (key, origin) = (KeyName("bench"), StoreOrigin())
   try await uncached.set(Data(Values.bytes(0)), for: StorageKeys.bench)
   try await cached.set(1, for: StorageKeys.counter)
   try await anew.set(1, for: .counter)

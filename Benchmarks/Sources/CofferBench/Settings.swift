@@ -12,7 +12,7 @@ func measureSettings(_ bench: inout Bench, _ directory: URL) async throws {
   let router = StorageRouter(configuration: configuration)
   let settings = try await router.settings(key)
   settings[key] = Data(Values.bytes(0))
-  let (name, origin) = (StoreKey("bench"), StoreOrigin())
+  let (name, origin) = (KeyName("bench"), StoreOrigin())
   try await bench.measure(
     "settings.get", count: 100_000,
     [

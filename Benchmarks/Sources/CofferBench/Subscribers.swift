@@ -7,7 +7,7 @@ import Foundation
 func measureSubscribers(_ bench: inout Bench, _ engines: BenchEngines) async throws {
   let engine = try await engines.open(.prefs, "subscribers")
   let store = TypedStore(engine: engine)
-  let key = StoreKey("theme")
+  let key = KeyName("theme")
   try await store.save(String(repeating: "dark", count: 250), for: key)
   // Warms up connections, threads and the allocator before memory is measured.
   let first = Audience()
@@ -36,7 +36,7 @@ private final class Audience: @unchecked Sendable {
   private var tasks: [Task<Void, Never>] = []
   private var failure: (any Error)?
 
-  func join(_ count: Int, _ store: TypedStore, _ key: StoreKey) {
+  func join(_ count: Int, _ store: TypedStore, _ key: KeyName) {
     for _ in 0..<count {
       let number = lock.withLock {
         rounds.append(0)

@@ -4,13 +4,13 @@ import Foundation
 /// Keys and values for all subjects. Each write stores a different value, since SQLite does not write unchanged pages.
 struct Values {
   let count: Int
-  let keys: [StoreKey]
+  let keys: [KeyName]
   let names: [[UInt8]]
 
   init(count: Int) throws {
     self.count = count
     names = (0..<count).map { Array(String(format: "app.item.%08d.setting", $0).utf8) }
-    keys = try names.map { try StoreKey(String(decoding: $0, as: UTF8.self)) }
+    keys = try names.map { try KeyName(String(decoding: $0, as: UTF8.self)) }
   }
 
   /// Returns the index of the key for operation `index`, in a pseudorandom order.

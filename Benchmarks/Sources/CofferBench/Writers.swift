@@ -76,7 +76,7 @@ func runTogetherChild(_ arguments: [String]) async throws {
     }
     print(now(), largest)
   } else {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 60_000
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     let origin = StoreOrigin()

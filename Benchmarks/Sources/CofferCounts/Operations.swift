@@ -7,7 +7,7 @@ import Foundation
 /// The store that `coffer get` reads.
 let commandStore = "command.db"
 
-private let keys = (0..<1_000).compactMap { try? StoreKey(String(format: "app.item.%08d.setting", $0)) }
+private let keys = (0..<1_000).compactMap { try? KeyName(String(format: "app.item.%08d.setting", $0)) }
 private let values = (0..<1_000).map { Data(repeating: UInt8(truncatingIfNeeded: $0), count: 256) }
 private let small = values.map { Data($0.prefix(64)) }
 private let origin = StoreOrigin()
@@ -161,7 +161,7 @@ private func countEncrypted(_ directory: URL) async throws {
   func open(_ name: String, _ settings: EncryptionSettings) async throws -> EncryptedEngine {
     let base = try await SQLiteEngine.open(at: directory.appendingPathComponent(name).path)
     let engine = try await EncryptedEngine.open(
-      base, key: .file(key), configuration: EncryptionConfiguration(settings: settings))
+      base, key: .file(key), configuration: EncryptedEngine.Configuration(settings: settings))
     try await fill(engine)
     return engine
   }
@@ -170,7 +170,7 @@ private func countEncrypted(_ directory: URL) async throws {
   try await count("encrypted, read", times: 200) { _ = try await sealed.entry(keys[$0 % 1_000]) }
   try await sealed.close()
   let hidden = try await open("hidden.db", EncryptionSettings(hidesNames: true))
-  let prefix: StoreKey = "app.item.000001"
+  let prefix: KeyName = "app.item.000001"
   try await count("page of 100, hidden", times: 10) { _ in
     let found = try await hidden.withSnapshot { try await $0.page(prefix: prefix, after: nil, limit: 1_000).count }
     precondition(found == 100)

@@ -119,11 +119,11 @@ extension StoreOptions {
     return try passphrase(path)
   }
 
-  fileprivate func scheme(_ name: String) throws -> StoreScheme {
-    guard let scheme = StoreScheme.named(name, in: schemes) else {
+  fileprivate func scheme(_ name: String) throws -> LocationScheme {
+    guard let scheme = LocationScheme.named(name, in: schemes) else {
       throw StorageError.invalidLocation(
         "No scheme is registered for '\(name.escapingControlCharacters):'.",
-        advice: "Register it, or add its StoreScheme to StoreOptions.schemes.")
+        advice: "Register it, or add its LocationScheme to StoreOptions.schemes.")
     }
     return scheme
   }

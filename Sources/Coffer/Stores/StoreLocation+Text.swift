@@ -9,7 +9,7 @@ extension StoreLocation {
   ///   - text: the text form of the location.
   ///   - schemes: schemes to accept in addition to those of this library and to registered ones (`EngineScheme`).
   /// - Throws: `StorageError` with code `invalidLocation`, whose message states the mistake.
-  public init(_ text: String, schemes: [StoreScheme] = []) throws {
+  public init(_ text: String, schemes: [LocationScheme] = []) throws {
     let scheme = text.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "-") }
     let rest = text.dropFirst(scheme.count)
     guard !scheme.isEmpty, rest.first == ":" else {
@@ -27,7 +27,7 @@ extension StoreLocation {
     case "keychain": self = try Self.keychain(address)
     case "encrypted": self = .encrypted(try StoreLocation(address, schemes: schemes))
     default:
-      guard let other = StoreScheme.named(scheme, in: schemes) else {
+      guard let other = LocationScheme.named(scheme, in: schemes) else {
         throw Self.unknown(String(scheme), schemes)
       }
       self = .other(scheme: other.name, address: address)
@@ -36,12 +36,12 @@ extension StoreLocation {
     try check()
   }
 
-  private static func unknown(_ scheme: String, _ schemes: [StoreScheme]) -> StorageError {
+  private static func unknown(_ scheme: String, _ schemes: [LocationScheme]) -> StorageError {
     var known = ["sqlite"]
     for name in kinds.dropFirst().map({ String($0.form.prefix { $0 != ":" }) }) where !known.contains(name) {
       known.append(name)
     }
-    known += StoreScheme.all(schemes).map(\.name)
+    known += LocationScheme.all(schemes).map(\.name)
     let name = scheme.count > 20 ? scheme.prefix(20) + "…" : scheme
     return .invalidLocation(
       "'\(name):' is not a kind of store; known kinds are \(known.map { $0 + ":" }.joined(separator: ", ")).",

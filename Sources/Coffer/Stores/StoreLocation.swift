@@ -34,7 +34,7 @@ public enum StoreLocation: Sendable {
   indirect case chain([StoreLocation])
   /// A store whose values are encrypted by this library, in a store of another kind.
   indirect case encrypted(StoreLocation)
-  /// A store of a kind that a ``StoreScheme`` adds.
+  /// A store of a kind that a ``LocationScheme`` adds.
   case other(scheme: String, address: String)
 
   /// The text form and the meaning of each kind of location, for help texts.

@@ -7,23 +7,23 @@ public import CofferSecrets
 /// The settings for opening a store of any kind by its location.
 public struct StoreOptions: Sendable {
   /// The settings of SQLite stores.
-  public var database = SQLiteConfiguration()
+  public var database = SQLiteEngine.Configuration()
   /// The settings of file, preference and sealed stores.
-  public var slots = SlotConfiguration()
+  public var slots = SlotEngine.Configuration()
   /// The settings of keychains, and of chains that begin with one.
   public var keychain = KeychainConfiguration()
   /// Returns the source of the passphrase for the sealed file at a path. If it is `nil`, sealed files cannot be opened.
   public var passphrase: (@Sendable (_ path: String) throws -> PassphraseSource)?
   /// The settings of encrypted stores.
-  public var encryption = EncryptionOptions()
+  public var encryption = StoreOptions.Encryption()
   /// The schemes of additional kinds of stores. Empty by default.
-  public var schemes: [StoreScheme] = []
+  public var schemes: [LocationScheme] = []
 
   /// Creates the default settings.
   public init() {}
 
   /// The access with which stores are opened: by default, a store that cannot be written is opened for reading only.
-  /// Setting it changes the settings of every kind of store. If a ``StoreScheme`` ignores it, writes are refused
+  /// Setting it changes the settings of every kind of store. If a ``LocationScheme`` ignores it, writes are refused
   /// anyway.
   public var access: StoreAccess {
     get {
@@ -45,7 +45,7 @@ public struct StoreOptions: Sendable {
 
   /// What opening does with data of another origin; by default, it throws `foreignFormat`. Setting it changes the
   /// settings of file and preference stores. An SQLite database of another application is always refused.
-  public var foreignData: ForeignDataPolicy {
+  public var foreignData: ForeignData.Policy {
     get { slots.foreignData }
     set { slots.foreignData = newValue }
   }
@@ -58,7 +58,7 @@ public struct StoreOptions: Sendable {
   }
 
   /// Returns the access control that a key of the opened store declares.
-  package var declaredAccessControl: (@Sendable (StoreKey) -> KeychainAccessControl?)? {
+  package var declaredAccessControl: (@Sendable (KeyName) -> KeychainAccessControl?)? {
     get { slots.declaredAccessControl }
     set { (keychain.store.declaredAccessControl, slots.declaredAccessControl) = (newValue, newValue) }
   }

@@ -4,7 +4,7 @@ package import Foundation
 /// How another library has encoded the bytes of a value that `StorageEngine.takeOver(from:options:)` reads.
 ///
 /// JSON does not say whether a string was text, the bytes of `Data` or a value of another type; the encoding does. It
-/// is chosen for each run, and ``TakeOverOptions/key`` chooses the values of the run.
+/// is chosen for each run, and ``TakeOver/Options/key`` chooses the values of the run.
 public enum LegacyEncoding: String, CaseIterable, Hashable, Sendable {
   /// The bytes are the value, such as JSON of any type but `String` and `Data`.
   case bytes

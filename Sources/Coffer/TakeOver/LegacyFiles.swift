@@ -5,7 +5,7 @@ import Foundation
 /// The files of a directory.
 struct LegacyFiles: LegacyOrigin {
   let names: [String]
-  let ignored: [TakeOverReport.Entry]
+  let ignored: [TakeOver.Report.Entry]
   private let directory: Directory
   private let limit: Int
 
@@ -18,7 +18,7 @@ struct LegacyFiles: LegacyOrigin {
     }
     directory = try Directory(path, location: path)
     self.limit = limit
-    var ignored: [TakeOverReport.Entry] = []
+    var ignored: [TakeOver.Report.Entry] = []
     names = try directory.fileNames { name in
       let reason = name == nil ? "its name is not UTF-8" : "it is not a regular file"
       ignored.append(.init(name: name ?? "?", outcome: .skipped(reason: reason)))

@@ -4,7 +4,7 @@ import Foundation
 
 /// The items of a service in the desktop's keyring.
 struct LegacyKeychain: LegacyOrigin {
-  let ignored: [TakeOverReport.Entry] = []
+  let ignored: [TakeOver.Report.Entry] = []
   private let originals: KeyringOriginals
   var names: [String] { originals.names }
 

@@ -6,8 +6,8 @@ import Foundation
 /// The entries of a property list.
 struct LegacyPropertyList: LegacyOrigin {
   let names: [String]
-  let ignored: [TakeOverReport.Entry]
-  private let values: [StoreKey: PreferenceValue]
+  let ignored: [TakeOver.Report.Entry]
+  private let values: [KeyName: PreferenceValue]
   private let keepsTypes: Bool
   private let isDecoded: Bool
 
@@ -41,7 +41,7 @@ struct LegacyPropertyList: LegacyOrigin {
   }
 
   func read(_ name: String) throws -> LegacyOriginal? {
-    guard let value = values[try StoreKey(name)] else { return nil }
+    guard let value = values[try KeyName(name)] else { return nil }
     if !isDecoded, let data = value.data { return LegacyOriginal(name: name, data: data) }
     let attributes = keepsTypes ? value.attributes : .none
     return LegacyOriginal(name: name, data: value.bytes, attributes: attributes, isDecoded: true)

@@ -73,7 +73,7 @@ protocol LegacyOrigin: Sendable {
   /// The names of the values, each once.
   var names: [String] { get }
   /// What was found and is no value.
-  var ignored: [TakeOverReport.Entry] { get }
+  var ignored: [TakeOver.Report.Entry] { get }
 
   /// Returns a value, or `nil` if it is gone.
   /// - Throws: ``LegacyFailure`` or `StorageError` if this value cannot be read; `unavailable` if no value can.

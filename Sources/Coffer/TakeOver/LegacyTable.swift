@@ -9,7 +9,7 @@ import Foundation
 /// variables change only while it is created, and each method uses a statement of its own.
 final class LegacyTable: LegacyOrigin, @unchecked Sendable {
   private(set) var names: [String] = []
-  private(set) var ignored: [TakeOverReport.Entry] = []
+  private(set) var ignored: [TakeOver.Report.Entry] = []
   private let database: OpaquePointer
   private let path: String
   private let query: String

@@ -6,14 +6,14 @@ extension StorageEngine {
   /// Takes over the values that another library has stored: reads, decodes and commits them in batches, reads them
   /// back and compares, and then leaves or removes the originals.
   ///
-  /// A key that exists is never overwritten unless ``TakeOverOptions/conflicts`` says so. Each original is removed
+  /// A key that exists is never overwritten unless ``TakeOver/Options/conflicts`` says so. Each original is removed
   /// after the commit of its value with full durability, and only if it has not changed since. A value that cannot be
   /// read is reported; the others are taken.
   ///
   /// - Returns: The running take-over. Its ``TakeOver/result()`` throws `StorageError`: `unsupported` if the store
   ///   lacks preconditions or the durability for removing originals, or is in the source itself; the errors of the
   ///   source and of commits.
-  public func takeOver(from source: LegacySource, options: TakeOverOptions = TakeOverOptions()) -> TakeOver {
+  public func takeOver(from source: LegacySource, options: TakeOver.Options = TakeOver.Options()) -> TakeOver {
     TakeOver { run in try await TakeOverWork(engine: self, source: source, options: options).run(run) }
   }
 }

@@ -5,7 +5,7 @@ import Foundation
 struct TakeOverWork<Engine: StorageEngine>: Sendable {
   let engine: Engine
   let source: LegacySource
-  let options: TakeOverOptions
+  let options: TakeOver.Options
   private let origin = StoreOrigin()
 
   /// The maximum number of values of one commit, and the size in bytes from which it takes no further value.
@@ -14,11 +14,11 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// How often a batch is tried again after another program has written one of its keys meanwhile.
   private static var attempts: Int { 20 }
 
-  init(engine: Engine, source: LegacySource, options: TakeOverOptions) {
+  init(engine: Engine, source: LegacySource, options: TakeOver.Options) {
     (self.engine, self.source, self.options) = (engine, source, options)
   }
 
-  func run(_ run: TakeOver) async throws -> TakeOverReport {
+  func run(_ run: TakeOver) async throws -> TakeOver.Report {
     try checkSupport()
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)
@@ -26,7 +26,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
       try source.refuseStore(engine.description)
       return try source.open(limit: limit, keepsPreferenceTypes: keepsTypes)
     }
-    var report = TakeOverReport(isDryRun: options.isDryRun)
+    var report = TakeOver.Report(isDryRun: options.isDryRun)
     for entry in opened.ignored { report.add(entry) }
     run.update { $0.totalValues = opened.names.count }
     let shared = sharedKeys(opened.names)
@@ -66,8 +66,8 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   /// The keys of several values. None of these replaces another, and their originals stay: a resumed run would find
   /// only the last one.
-  private func sharedKeys(_ names: [String]) -> Set<StoreKey> {
-    var (seen, shared): (Set<StoreKey>, Set<StoreKey>) = ([], [])
+  private func sharedKeys(_ names: [String]) -> Set<KeyName> {
+    var (seen, shared): (Set<KeyName>, Set<KeyName>) = ([], [])
     for key in names.compactMap({ try? options.key($0) }) where !seen.insert(key).inserted { shared.insert(key) }
     return shared
   }
@@ -75,7 +75,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// A value with its destination.
   private struct Found: Sendable {
     let original: LegacyOriginal
-    let key: StoreKey
+    let key: KeyName
     let value: Data
 
     /// Whether the store has the value. One that expires is another: the original has no end.
@@ -86,18 +86,18 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   private struct Batch: Sendable {
     var found: [Found] = []
-    var others: [TakeOverReport.Entry] = []
+    var others: [TakeOver.Report.Entry] = []
     var end = 0
   }
 
   private func read(_ opened: any LegacyOrigin, from start: Int) throws -> Batch {
     var batch = Batch(end: start)
-    var keys: Set<StoreKey> = []
+    var keys: Set<KeyName> = []
     var size = 0
     let names = opened.names
     while batch.end < names.count, batch.found.count + batch.others.count < Self.batchCount, size < Self.batchSize {
       let name = names[batch.end]
-      var key: StoreKey?
+      var key: KeyName?
       do {
         key = try options.key(name)
         if let key {
@@ -129,19 +129,19 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   /// Stores the values of a batch, compares them, and removes their originals if that is asked for.
   private func take(
-    _ found: [Found], _ opened: any LegacyOrigin, _ shared: Set<StoreKey>
-  ) async throws -> [TakeOverReport.Entry] {
-    var (attempt, refused) = (1, [StoreKey: StorageError]())
+    _ found: [Found], _ opened: any LegacyOrigin, _ shared: Set<KeyName>
+  ) async throws -> [TakeOver.Report.Entry] {
+    var (attempt, refused) = (1, [KeyName: StorageError]())
     while true {
-      var (entries, batch) = ([TakeOverReport.Entry](), WriteBatch(durability: .full))
+      var (entries, batch) = ([TakeOver.Report.Entry](), WriteBatch(durability: .full))
       for item in found {
         let size = engine.capabilities.contains(.secrecy) ? nil : item.value.count
         let outcome =
-          if let error = refused[item.key] { TakeOverReport.Outcome.unreadable(reason: error.message) } else {
+          if let error = refused[item.key] { TakeOver.Report.Outcome.unreadable(reason: error.message) } else {
             try await plan(item, isShared: shared.contains(item.key), &batch)
           }
-        var entry = TakeOverReport.Entry(name: item.original.name, key: item.key, size: size, outcome: outcome)
-        entry.isBase64 = options.isDryRun && ForeignEncoding(recognizing: item.value) == .base64
+        var entry = TakeOver.Report.Entry(name: item.original.name, key: item.key, size: size, outcome: outcome)
+        entry.isBase64 = options.isDryRun && ForeignData.Encoding(recognizing: item.value) == .base64
         entries.append(entry)
       }
       if options.isDryRun { return entries }
@@ -163,7 +163,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// Adds to the batch what stores a value. The values of the store are read one by one, since they may be large.
   private func plan(
     _ found: Found, isShared: Bool, _ batch: inout WriteBatch
-  ) async throws -> TakeOverReport.Outcome {
+  ) async throws -> TakeOver.Report.Outcome {
     let stored = try await engine.entry(found.key)
     if let stored, found.isEqual(to: stored) {
       // Its writer may not have synced it. A commit with full durability does, before the original is removed.
@@ -187,8 +187,8 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   /// Reads the values back, and removes the originals of those that the store has if that is asked for.
   private func compare(
-    _ found: [Found], _ planned: [TakeOverReport.Entry], _ opened: any LegacyOrigin, _ shared: Set<StoreKey>
-  ) async throws -> [TakeOverReport.Entry] {
+    _ found: [Found], _ planned: [TakeOver.Report.Entry], _ opened: any LegacyOrigin, _ shared: Set<KeyName>
+  ) async throws -> [TakeOver.Report.Entry] {
     var entries = planned
     var removable: [Int] = []
     for (index, item) in found.enumerated() where entries[index].isStored {

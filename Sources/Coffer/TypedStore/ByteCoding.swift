@@ -36,19 +36,19 @@ package final class ByteCoding: Sendable {
   }
 
   /// Returns a value as its bytes and the attributes that are stored with them: in preferences its property list type.
-  package func encode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
+  package func encode<T: Encodable>(_ value: T, for key: KeyName) throws -> EncodedValue {
     guard let schema = schema?[key] else { return try plainEncode(value, for: key) }
     try require(T.self, as: schema, for: key)
     return try marked(plainEncode(value, for: key), by: schema)
   }
 
-  private func plainEncode<T: Encodable>(_ value: T, for key: StoreKey) throws -> EncodedValue {
+  private func plainEncode<T: Encodable>(_ value: T, for key: KeyName) throws -> EncodedValue {
     try stored(value, for: key) { try plainBytes(of: value) }
   }
 
   /// Returns a value as it is stored, given its bytes: in preferences as its property list type, if it has one.
   package func stored<T>(
-    _ value: T, isNative: Bool = true, for key: StoreKey, bytes: () throws -> Data
+    _ value: T, isNative: Bool = true, for key: KeyName, bytes: () throws -> Data
   ) throws -> EncodedValue {
     do {
       guard isNative, holdsPropertyLists else { return EncodedValue(try bytes()) }
@@ -60,7 +60,7 @@ package final class ByteCoding: Sendable {
 
   /// - Throws: `StorageError`: `migrationNeeded` for a version that has a step, `newerFormat` for a later one that has
   ///   none.
-  package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+  package func decode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: KeyName) throws -> T {
     if let schema = schema?[key], type != Data.self || schema.type == Data.self {
       try require(type, as: schema, for: key)
       try schema.requirePresent(encoded.attributes, of: key, at: location)
@@ -69,7 +69,7 @@ package final class ByteCoding: Sendable {
   }
 
   /// Decodes a value of any version.
-  func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: StoreKey) throws -> T {
+  func plainDecode<T: Decodable>(_ type: T.Type, from encoded: EncodedValue, for key: KeyName) throws -> T {
     try value(type, of: encoded, isNative: type != Data.self || encodesAllTypes, for: key) { data in
       if !encodesAllTypes, type == Data.self, let raw = data as? T { return raw }
       if !encodesAllTypes, type == String.self {
@@ -86,7 +86,7 @@ package final class ByteCoding: Sendable {
   /// Returns a stored value, given a function that decodes its bytes.
   /// - Parameter isNative: whether a property list type of preferences is read as such.
   package func value<T>(
-    _ type: T.Type, of encoded: EncodedValue, isNative: Bool, for key: StoreKey, decode: (Data) throws -> T
+    _ type: T.Type, of encoded: EncodedValue, isNative: Bool, for key: KeyName, decode: (Data) throws -> T
   ) throws -> T {
     if let error = StorageError.otherForm(encoded.attributes, at: location, key: key) { throw error }
     do {
@@ -112,7 +112,7 @@ package final class ByteCoding: Sendable {
   }
 
   /// Returns a value with the mark of its schema, if its key has one.
-  func marked(_ encoded: EncodedValue, for key: StoreKey) -> EncodedValue {
+  func marked(_ encoded: EncodedValue, for key: KeyName) -> EncodedValue {
     schema?[key].map { marked(encoded, by: $0) } ?? encoded
   }
 
@@ -120,14 +120,14 @@ package final class ByteCoding: Sendable {
     EncodedValue(encoded.data, schema.mark.merging(encoded.attributes))
   }
 
-  private func require<T>(_ type: T.Type, as schema: DeclaredSchema, for key: StoreKey) throws {
+  private func require<T>(_ type: T.Type, as schema: DeclaredSchema, for key: KeyName) throws {
     guard type != schema.type else { return }
     throw StorageError(
       .unsupported, "The schema '\(schema.name)' declares values of type \(schema.type), not \(type).",
       advice: "Use the declared type. Nothing was changed.", location: location, key: key)
   }
 
-  func bytes<T: Encodable>(of value: T, for key: StoreKey) throws -> Data {
+  func bytes<T: Encodable>(of value: T, for key: KeyName) throws -> Data {
     do { return try plainBytes(of: value) } catch { throw encodingFailed(T.self, error, for: key) }
   }
 
@@ -137,7 +137,7 @@ package final class ByteCoding: Sendable {
     return try codec.encode(value)
   }
 
-  private func encodingFailed<T>(_ type: T.Type, _ error: any Error, for key: StoreKey) -> StorageError {
+  private func encodingFailed<T>(_ type: T.Type, _ error: any Error, for key: KeyName) -> StorageError {
     StorageError(
       .encodingFailed, "A value of type \(type) could not be encoded.", advice: "Nothing was written.",
       location: location, key: key, underlying: Self.describe(error))

@@ -34,13 +34,13 @@ final class DecodedCache: Sendable {
     let isReadOnly: Bool
     var validTo: StoreRevision
     // Two generations: values that were not used while the young one filled up are dropped with the old one at once.
-    var young: [StoreKey: CachedBox] = [:]
-    var old: [StoreKey: CachedBox] = [:]
+    var young: [KeyName: CachedBox] = [:]
+    var old: [KeyName: CachedBox] = [:]
     /// The costs of the generations, each at most half of the policy's limit.
     var youngBytes = 0
     var oldBytes = 0
     /// The dates from which cached values are absent.
-    var expiries: [StoreKey: Date] = [:]
+    var expiries: [KeyName: Date] = [:]
     var hits = 0
     var misses = 0
     var evictions = 0
@@ -66,7 +66,7 @@ final class DecodedCache: Sendable {
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;
   /// `nil` if it does not expire or is not cached.
-  func lookUp(_ key: StoreKey) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
+  func lookUp(_ key: KeyName) -> (box: (any AnyBox)?, validTo: StoreRevision, expires: Date?) {
     if isReadOnly { catchUpFirst() }
     return state.withLock(passing: key) { state, key in
       state.catchUp()
@@ -82,7 +82,7 @@ final class DecodedCache: Sendable {
   }
 
   /// Returns the boxes of several keys, which belong to one state, and its revision.
-  func lookUp(_ keys: [StoreKey]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
+  func lookUp(_ keys: [KeyName]) -> (boxes: [(any AnyBox)?], validTo: StoreRevision) {
     if isReadOnly { catchUpFirst() }
     return state.withLock { state in
       state.catchUp()
@@ -95,7 +95,7 @@ final class DecodedCache: Sendable {
   }
 
   /// A value, or a removal, with the date from which the value is absent.
-  typealias Item = (key: StoreKey, box: (any AnyBox)?, expires: Date?)
+  typealias Item = (key: KeyName, box: (any AnyBox)?, expires: Date?)
 
   /// Inserts values that were read at `revision` or later, except those that have been changed since.
   func insert(_ items: some Sequence<Item>, readAt revision: StoreRevision) {
@@ -104,7 +104,7 @@ final class DecodedCache: Sendable {
 
   /// Inserts the values that an own commit has written; `nil` is a deletion.
   func committed(
-    _ commit: StoreCommit, _ items: [(key: StoreKey, box: (any AnyBox)?)], expiries: [StoreKey: Date] = [:]
+    _ commit: StoreCommit, _ items: [(key: KeyName, box: (any AnyBox)?)], expiries: [KeyName: Date] = [:]
   ) {
     guard !commit.changed.isEmpty else { return }  // An empty commit has the revision of an earlier one.
     state.withLock { state in
@@ -124,17 +124,17 @@ final class DecodedCache: Sendable {
     state.withLock { $0.forgetAll() }
   }
 
-  func remove(_ key: StoreKey) {
+  func remove(_ key: KeyName) {
     state.withLock { $0.remove(key) }
   }
 
-  func remove(prefix: StoreKey) {
+  func remove(prefix: KeyName) {
     state.withLock { $0.remove(prefix: prefix) }
   }
 
-  var statistics: CacheStatistics {
+  var statistics: CachePolicy.Statistics {
     state.withLock { state in
-      CacheStatistics(
+      CachePolicy.Statistics(
         hits: state.hits, misses: state.misses, evictions: state.evictions, bytes: state.youngBytes + state.oldBytes,
         count: state.young.count + state.old.count)
     }
@@ -150,7 +150,7 @@ private struct CachedBox: Sendable {
 }
 
 extension DecodedCache.State {
-  fileprivate mutating func box(_ key: StoreKey) -> (any AnyBox)? {
+  fileprivate mutating func box(_ key: KeyName) -> (any AnyBox)? {
     if policy.timeToLive != nil { dropIfStale(key) }
     if let cached = young[key] {
       hits += 1
@@ -166,7 +166,7 @@ extension DecodedCache.State {
     return cached.box
   }
 
-  fileprivate mutating func put(_ key: StoreKey, _ box: (any AnyBox)?, expires: Date?) {
+  fileprivate mutating func put(_ key: KeyName, _ box: (any AnyBox)?, expires: Date?) {
     guard let box else { return remove(key) }
     let cost = max(0, policy.cost.map { $0(key, box.size) } ?? box.size)
     guard cost <= policy.maximumBytes / 2 else { return remove(key) }
@@ -174,7 +174,7 @@ extension DecodedCache.State {
     insert(key, CachedBox(box: box, cost: cost, since: since), expires: expires)
   }
 
-  private mutating func insert(_ key: StoreKey, _ cached: CachedBox, expires: Date?) {
+  private mutating func insert(_ key: KeyName, _ cached: CachedBox, expires: Date?) {
     if (young.count >= generationSize && young[key] == nil) || youngBytes + cached.cost > policy.maximumBytes / 2 {
       // A value that is about to be replaced is not evicted.
       if let replaced = old.removeValue(forKey: key) { oldBytes -= replaced.cost }
@@ -190,18 +190,18 @@ extension DecodedCache.State {
   }
 
   /// Drops a value that was cached longer ago than the policy allows, or later than now, if the clock was set back.
-  private mutating func dropIfStale(_ key: StoreKey) {
+  private mutating func dropIfStale(_ key: KeyName) {
     guard let limit = policy.timeToLive, let cached = young[key] ?? old[key] else { return }
     let age = engine.clock.now().timeIntervalSinceReferenceDate - cached.since
     if age < 0 || age >= limit { remove(key) }
   }
 
-  fileprivate mutating func dropIfExpired(_ key: StoreKey) {
+  fileprivate mutating func dropIfExpired(_ key: KeyName) {
     guard let date = expiries[key], ValueAttributes(expires: date).isExpired(at: engine.clock.now()) else { return }
     remove(key)
   }
 
-  fileprivate mutating func remove(_ key: StoreKey) {
+  fileprivate mutating func remove(_ key: KeyName) {
     if let cached = young.removeValue(forKey: key) { youngBytes -= cached.cost }
     if let cached = old.removeValue(forKey: key) { oldBytes -= cached.cost }
     if !expiries.isEmpty { expiries[key] = nil }
@@ -213,7 +213,7 @@ extension DecodedCache.State {
     expiries = [:]
   }
 
-  fileprivate mutating func remove(prefix: StoreKey) {
+  fileprivate mutating func remove(prefix: KeyName) {
     for key in young.keys where key.hasPrefix(prefix) { remove(key) }
     for key in old.keys where key.hasPrefix(prefix) { remove(key) }
   }

@@ -9,7 +9,7 @@ package final class KeyedQueue: Sendable {
 
   private struct State {
     /// The waiters of each key that is locked.
-    var waiters: [StoreKey: [Waiter]] = [:]
+    var waiters: [KeyName: [Waiter]] = [:]
     var nextID: UInt64 = 0
   }
 
@@ -19,14 +19,14 @@ package final class KeyedQueue: Sendable {
 
   /// Runs `body` while holding the lock of a key.
   /// - Throws: `CancellationError` when the task was cancelled while it waited, and any error of `body`.
-  package func run<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
+  package func run<R>(_ key: KeyName, _ body: () async throws -> R) async throws -> R {
     guard await enter(key) else { throw CancellationError() }
     defer { leave(key) }
     return try await body()
   }
 
   /// Acquires the lock of a key. Returns `false` when the task was cancelled first.
-  private func enter(_ key: StoreKey) async -> Bool {
+  private func enter(_ key: KeyName) async -> Bool {
     let id = state.withLock { state -> UInt64? in
       guard state.waiters[key] != nil else {
         state.waiters[key] = []
@@ -59,7 +59,7 @@ package final class KeyedQueue: Sendable {
     }
   }
 
-  private func leave(_ key: StoreKey) {
+  private func leave(_ key: KeyName) {
     let next = state.withLock { state -> Waiter? in
       guard state.waiters[key]?.isEmpty == false else {
         state.waiters[key] = nil

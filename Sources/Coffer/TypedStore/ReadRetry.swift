@@ -16,7 +16,7 @@ extension StorageEngine {
   /// because of the stored bytes or of a migration, which only a change mends, or because of the user, who must not be
   /// asked again and again.
   /// - Parameter position: the position of the store before the failed read, so that no later change is missed.
-  func waitToRead(_ key: StoreKey, after error: StorageError, since position: JournalPosition) async -> ReadRetry {
+  func waitToRead(_ key: KeyName, after error: StorageError, since position: JournalPosition) async -> ReadRetry {
     // Own subscriptions: cancelling the wait for the next element ends the stream.
     let (changes, states) = (changes(since: position), availability())
     return await withTaskGroup(of: ReadRetry?.self) { group in
@@ -59,7 +59,7 @@ extension StorageEngine {
   func tellRetry(_ subject: StoreEvent.Retry.Subject, attempt: Int, code: StorageError.Code) {
     guard let events else { return }
     let retry = StoreEvent.Retry(subject, attempt: attempt, code: code)
-    events.tell(StoreEvent(location: description, .retried(retry)))
+    events.emit(StoreEvent(location: description, .retried(retry)))
   }
 }
 

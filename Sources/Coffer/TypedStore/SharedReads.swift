@@ -10,12 +10,12 @@ final class SharedReads: Sendable {
   typealias Reading = (entry: StoreEntry?, revision: StoreRevision)
 
   private let engine: any StorageEngine
-  private let underWay = Locked<[StoreKey: Task<Reading, any Error>]>([:])
+  private let underWay = Locked<[KeyName: Task<Reading, any Error>]>([:])
 
   init(_ engine: any StorageEngine) { self.engine = engine }
 
   /// Returns the entry of a key and the revision of the snapshot it was read from, which is at least `revision`.
-  func read(_ key: StoreKey, notBefore revision: StoreRevision) async throws -> Reading {
+  func read(_ key: KeyName, notBefore revision: StoreRevision) async throws -> Reading {
     // A shared read may be waiting for the caller's snapshot to end, so awaiting it here could deadlock.
     if SQLiteEngine.isInsideSnapshot { return try await Self.read(key, engine) }
     // A store of secrets may ask the user, and a caller that is cancelled must not wait for the answer.
@@ -28,7 +28,7 @@ final class SharedReads: Sendable {
     }
   }
 
-  private func task(_ key: StoreKey) -> Task<Reading, any Error> {
+  private func task(_ key: KeyName) -> Task<Reading, any Error> {
     underWay.withLock { underWay in
       if let task = underWay[key] { return task }
       let task = Task { [self] in
@@ -40,7 +40,7 @@ final class SharedReads: Sendable {
     }
   }
 
-  private static func read(_ key: StoreKey, _ engine: any StorageEngine) async throws -> Reading {
+  private static func read(_ key: KeyName, _ engine: any StorageEngine) async throws -> Reading {
     try await engine.withSnapshot { snapshot in
       (try await snapshot.entries([key]).first ?? nil, snapshot.revision)
     }

@@ -5,20 +5,20 @@ import Foundation
 package final class TransactionAttempt: Sendable {
   private struct State {
     /// The revision of each key that was read; `nil` for an absent key.
-    var read: [StoreKey: StoreRevision?] = [:]
+    var read: [KeyName: StoreRevision?] = [:]
     var writes: [Write] = []
     /// The position of the last write of each key.
-    var last: [StoreKey: Int] = [:]
+    var last: [KeyName: Int] = [:]
     var traits: ValueTraits = []
     var isEnded = false
     var migration: StorageError?
-    var damaged: [StoreKey: @Sendable () async throws -> Void] = [:]
+    var damaged: [KeyName: @Sendable () async throws -> Void] = [:]
     var preparation: (@Sendable () async throws -> Void)?
   }
 
   private struct Write {
     let operation: WriteBatch.Operation
-    let key: StoreKey
+    let key: KeyName
     let value: EncodedValue?
     let box: (any AnyBox)?
   }
@@ -33,7 +33,7 @@ package final class TransactionAttempt: Sendable {
   }
 
   /// Returns the bytes of a key as the attempt sees them: its own write, or those of the snapshot.
-  func value(of key: StoreKey) async throws -> EncodedValue? {
+  func value(of key: KeyName) async throws -> EncodedValue? {
     let own = try use { state in state.last[key].map { state.writes[$0].value } }
     if let own { return own }
     let entry = try await snapshot.entries([key]).first ?? nil
@@ -56,7 +56,7 @@ package final class TransactionAttempt: Sendable {
   }
 
   /// Returns whether a key has a value as the attempt sees it, without reading the value.
-  func exists(_ key: StoreKey) async throws -> Bool {
+  func exists(_ key: KeyName) async throws -> Bool {
     let own = try use { state in state.last[key].map { state.writes[$0].value != nil } }
     if let own { return own }
     let summary = try await snapshot.summary(of: key)
@@ -64,11 +64,11 @@ package final class TransactionAttempt: Sendable {
     return summary != nil
   }
 
-  func put(_ key: StoreKey, _ value: EncodedValue, _ box: any AnyBox, _ traits: ValueTraits) throws {
+  func put(_ key: KeyName, _ value: EncodedValue, _ box: any AnyBox, _ traits: ValueTraits) throws {
     try add(Write(operation: .put(key, value.data, value.attributes), key: key, value: value, box: box), traits)
   }
 
-  package func delete(_ key: StoreKey, _ traits: ValueTraits) throws {
+  package func delete(_ key: KeyName, _ traits: ValueTraits) throws {
     try add(Write(operation: .delete(key), key: key, value: nil, box: nil), traits)
   }
 
@@ -95,7 +95,7 @@ package final class TransactionAttempt: Sendable {
   var migration: StorageError? { state.withLock { $0.migration } }
 
   /// The policies of the damaged values that were read.
-  var damaged: [StoreKey: @Sendable () async throws -> Void] { state.withLock { $0.damaged } }
+  var damaged: [KeyName: @Sendable () async throws -> Void] { state.withLock { $0.damaged } }
 
   /// Records what must be done outside of the snapshot before the closure runs again.
   package func prepare(_ preparation: @escaping @Sendable () async throws -> Void) {
@@ -110,7 +110,7 @@ package final class TransactionAttempt: Sendable {
   /// Returns the batch that commits the writes if no key that was read has changed; `nil` if there are no writes.
   func batch(
     durability: StoreDurability, id: TransactionID?
-  ) -> (batch: WriteBatch, written: [(key: StoreKey, box: (any AnyBox)?)], traits: ValueTraits)? {
+  ) -> (batch: WriteBatch, written: [(key: KeyName, box: (any AnyBox)?)], traits: ValueTraits)? {
     let (read, writes, traits) = state.withLock { ($0.read, $0.writes, $0.traits) }
     guard !writes.isEmpty else { return nil }
     var operations = read.map { WriteBatch.Operation.require($0.key, $0.value) }

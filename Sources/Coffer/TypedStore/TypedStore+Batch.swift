@@ -10,7 +10,7 @@ extension TypedStore {
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches. After any
   ///   error nothing was written, unless its code is `outcomeUnknown` or `unfinished`.
   public func saveAll<T: Encodable & Sendable>(
-    _ items: [(StoreKey, T)], durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ items: [(KeyName, T)], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     try await batch(durability: durability, transaction: transaction) { batch in
       for (key, value) in items { try batch.save(value, for: key) }
@@ -20,7 +20,7 @@ extension TypedStore {
   /// Removes several values in one commit. Removing missing values is not an error.
   /// - Throws: `StorageError`: `unsupported` when there are several and the engine has no atomic batches.
   public func deleteAll(
-    _ keys: [StoreKey], durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ keys: [KeyName], durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     try await batch(durability: durability, transaction: transaction) { batch in
       for key in keys { batch.delete(key) }
@@ -30,7 +30,7 @@ extension TypedStore {
   /// Returns the values of several keys in the same order, all of one state where the engine has snapshots. Cached
   /// values are not read again.
   /// - Throws: `StorageError`: `decodingFailed` when the bytes of one of them are not a `T`.
-  public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [StoreKey]) async throws -> [T?] {
+  public func loadAll<T: Decodable & Sendable>(_ type: T.Type, keys: [KeyName]) async throws -> [T?] {
     try await reading {
       try await loadAll(keys) { key, encoded in try coding.decode(type, from: encoded, for: key) }
     } damaged: { error in
@@ -39,7 +39,7 @@ extension TypedStore {
     }
   }
 
-  package func loadAll<T: Sendable>(_ keys: [StoreKey], decode: (StoreKey, EncodedValue) throws -> T) async throws
+  package func loadAll<T: Sendable>(_ keys: [KeyName], decode: (KeyName, EncodedValue) throws -> T) async throws
     -> [T?]
   {
     if let pending {
@@ -73,7 +73,7 @@ extension TypedStore {
 
   /// Returns the entries of those keys that are not cached, or of all keys if the cached values are of another state.
   private func entries(
-    _ keys: [StoreKey], missing: [Int], from validTo: StoreRevision?
+    _ keys: [KeyName], missing: [Int], from validTo: StoreRevision?
   ) async throws -> [(index: Int, entry: StoreEntry?)] {
     let all = Array(keys.indices)
     guard missing.count < all.count, engine.capabilities.contains(.snapshots) else {

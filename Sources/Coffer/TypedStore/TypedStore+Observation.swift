@@ -20,7 +20,7 @@ extension TypedStore {
   ///
   /// Each call returns a new stream, which is subscribed when the call returns. It ends when the engine is closed or
   /// the task is cancelled.
-  public func changes(of key: StoreKey) -> AsyncStream<KeyChange> {
+  public func changes(of key: KeyName) -> AsyncStream<KeyChange> {
     let changes = engine.changes(since: nil)
     let origin = origin
     return AsyncStream { await Self.next(of: key, in: changes, origin: origin) }
@@ -28,7 +28,7 @@ extension TypedStore {
 
   /// Returns the next change of a key. All iterators of an `AsyncStream` share its position, so using a new one per
   /// call loses no element.
-  static func next(of key: StoreKey, in changes: AsyncStream<StoreChange>, origin: StoreOrigin) async
+  static func next(of key: KeyName, in changes: AsyncStream<StoreChange>, origin: StoreOrigin) async
     -> KeyChange?
   {
     for await change in changes {

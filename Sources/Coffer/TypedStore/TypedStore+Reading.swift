@@ -17,8 +17,8 @@ extension TypedStore {
     from first: StorageError, _ read: () async throws -> R, damaged handle: (StorageError) async throws -> Void
   ) async throws -> R {
     var error = first
-    var handled: Set<StoreKey?> = []
-    var migrations: [StoreKey: Int] = [:]
+    var handled: Set<KeyName?> = []
+    var migrations: [KeyName: Int] = [:]
     while true {
       switch error.code {
       case .damaged where handled.insert(error.key).inserted: try await handle(error)

@@ -19,7 +19,7 @@ extension TypedStore {
   ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written; `unsupported` for a key with a schema, or
   ///   with a pending write of a store with write-back.
-  public func save<T: Encodable>(_ value: T, for key: StoreKey, in transaction: SQLiteTransaction) throws {
+  public func save<T: Encodable>(_ value: T, for key: KeyName, in transaction: SQLiteDatabase.Transaction) throws {
     try requireUnversioned(key)
     try requireFlushed(key)
     try transaction.put(key, coding.bytes(of: value, for: key))
@@ -32,14 +32,16 @@ extension TypedStore {
   ///   - transaction: a transaction of a database over this store's engine.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for a key with a
   ///   schema, or with a pending write of a store with write-back.
-  public func load<T: Decodable>(_ type: T.Type, for key: StoreKey, in transaction: SQLiteTransaction) throws -> T? {
+  public func load<T: Decodable>(_ type: T.Type, for key: KeyName, in transaction: SQLiteDatabase.Transaction) throws
+    -> T?
+  {
     try requireUnversioned(key)
     try requireFlushed(key)
     return try transaction.value(key).map { try coding.plainDecode(type, from: EncodedValue($0), for: key) }
   }
 
   /// Refuses a key with a schema: a database transaction reads and writes no attributes, so it sees no versions.
-  private func requireUnversioned(_ key: StoreKey) throws {
+  private func requireUnversioned(_ key: KeyName) throws {
     guard coding.schema?[key] != nil else { return }
     throw StorageError(
       .unsupported, "A database transaction cannot read or write a value whose key has a schema.",
@@ -48,7 +50,7 @@ extension TypedStore {
   }
 
   /// Refuses a key with a pending write, which would be committed after the transaction and replace its value.
-  private func requireFlushed(_ key: StoreKey) throws {
+  private func requireFlushed(_ key: KeyName) throws {
     guard pending?.value(of: key) != nil else { return }
     throw StorageError(
       .unsupported, "The value has a pending write, which a database transaction cannot see.",
@@ -57,14 +59,16 @@ extension TypedStore {
   }
 
   /// Stores a value as part of a transaction, with the key as text.
-  /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
-  public func save<T: Encodable>(_ value: T, for key: String, in transaction: SQLiteTransaction) throws {
-    try save(value, for: StoreKey(key), in: transaction)
+  /// - Throws: `StorageError`, as with a `KeyName`, and `invalidKey`.
+  public func save<T: Encodable>(_ value: T, for key: String, in transaction: SQLiteDatabase.Transaction) throws {
+    try save(value, for: KeyName(key), in: transaction)
   }
 
   /// Returns a value as seen by a transaction, with the key as text.
-  /// - Throws: `StorageError`, as with a `StoreKey`, and `invalidKey`.
-  public func load<T: Decodable>(_ type: T.Type, for key: String, in transaction: SQLiteTransaction) throws -> T? {
-    try load(type, for: StoreKey(key), in: transaction)
+  /// - Throws: `StorageError`, as with a `KeyName`, and `invalidKey`.
+  public func load<T: Decodable>(_ type: T.Type, for key: String, in transaction: SQLiteDatabase.Transaction) throws
+    -> T?
+  {
+    try load(type, for: KeyName(key), in: transaction)
   }
 }

@@ -19,7 +19,7 @@ extension TypedStore {
   ///   `CancellationError`. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
-    _ type: T.Type, for key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil,
+    _ type: T.Type, for key: KeyName, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (T?) throws -> T?
   ) async throws -> T? {
     try await update(CodedValue<T>(store: self, key: key), durability, transaction, transform)
@@ -85,14 +85,14 @@ extension TypedStore {
   /// let visits = try await store.update(visitsKey, default: 0) { $0 += 1 }
   /// ```
   ///
-  /// `transform` may run again; see ``update(_:for:durability:transaction:_:)-(_,StoreKey,_,_,_)``.
+  /// `transform` may run again; see ``update(_:for:durability:transaction:_:)-(_,KeyName,_,_,_)``.
   ///
   /// - Returns: the value that was stored.
   /// - Throws: any error of `transform`, `StorageError` (`unsupported` for an engine without preconditions), or
   ///   `CancellationError`. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func update<T: Codable & Sendable>(
-    _ key: StoreKey, default defaultValue: T, durability: StoreDurability = .full, transaction: TransactionID? = nil,
+    _ key: KeyName, default defaultValue: T, durability: StoreDurability = .full, transaction: TransactionID? = nil,
     _ transform: @Sendable (inout T) throws -> Void
   ) async throws -> T {
     let stored = try await update(T.self, for: key, durability: durability, transaction: transaction) { old in

@@ -20,7 +20,7 @@ extension TypedStore {
   /// A slow consumer may skip intermediate values but always receives the latest one. The stream ends when the engine
   /// is closed or the task is cancelled. When the value expires, the stream delivers `nil`.
   public func values<T: Decodable & Sendable>(
-    of key: StoreKey, as type: T.Type
+    of key: KeyName, as type: T.Type
   ) -> AsyncStream<Result<T?, StorageError>> {
     values(CodedValue<T>(store: self, key: key))
   }
@@ -65,7 +65,7 @@ extension TypedStore {
 
   /// Waits until the value must be read, and returns the revision that it must have; `nil` when the stream ends.
   private func nextRevision(
-    of key: StoreKey, after progress: ValueProgress, _ waiting: ChangeOrExpiry
+    of key: KeyName, after progress: ValueProgress, _ waiting: ChangeOrExpiry
   ) async -> (revision: StoreRevision, isChange: Bool)? {
     if let failure = progress.failure {
       switch await engine.waitToRead(key, after: failure.error, since: failure.position) {

@@ -25,7 +25,7 @@ public import Foundation
 /// it, save a value that has been through the codec. Engines that do not report the writes of others (`AdapterEngine`)
 /// are read each time. Cached values may be returned after the engine was closed.
 ///
-/// Each store has its own ``origin``, by which ``changes(of:)-(StoreKey)`` distinguishes own commits from those of
+/// Each store has its own ``origin``, by which ``changes(of:)-(KeyName)`` distinguishes own commits from those of
 /// others.
 public final class TypedStore: Sendable {
   /// The engine that stores the bytes.
@@ -131,7 +131,7 @@ public final class TypedStore: Sendable {
   /// - Throws: `StorageError`; after `encodingFailed` nothing was written, and neither after `unsupported`, for an
   ///   expiry in an engine without attributes. `CancellationError` when the task was cancelled before the write began.
   public func save<T: Encodable & Sendable>(
-    _ value: T, for key: StoreKey, expires: Date? = nil, durability: StoreDurability = .full,
+    _ value: T, for key: KeyName, expires: Date? = nil, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
     try await save(CodedValue(store: self, key: key).ready(value, expires: expires), durability, transaction)
@@ -150,7 +150,7 @@ public final class TypedStore: Sendable {
   /// - Parameter traits: what is rare about one of the values; by default, what may be rare in this store.
   @discardableResult
   package func commit(
-    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits? = nil
+    _ batch: WriteBatch, _ written: [(key: KeyName, box: (any AnyBox)?)], _ traits: ValueTraits? = nil
   ) async throws -> StoreCommit {
     let traits = traits ?? self.traits
     let commit =
@@ -165,7 +165,7 @@ public final class TypedStore: Sendable {
 
   /// Caches the values that a batch has written, except those that must be asked for each time.
   package func cached(
-    _ commit: StoreCommit, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ batch: WriteBatch, _ traits: ValueTraits
+    _ commit: StoreCommit, _ written: [(key: KeyName, box: (any AnyBox)?)], _ batch: WriteBatch, _ traits: ValueTraits
   ) {
     guard let cache else { return }
     let isGuarded =
@@ -181,7 +181,7 @@ public final class TypedStore: Sendable {
   ///
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
   @inlinable  // the type is known where it is called
-  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
+  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: KeyName) async throws -> T? {
     let (box, known) = lookUp(key)
     if let value: T = Self.unbox(box) { return value }
     return Self.unbox(try await load(T.self, for: key, notCachedAt: known))
@@ -189,7 +189,7 @@ public final class TypedStore: Sendable {
 
   @usableFromInline
   func load<T: Decodable & Sendable>(
-    _ type: T.Type, for key: StoreKey, notCachedAt known: StoreRevision?
+    _ type: T.Type, for key: KeyName, notCachedAt known: StoreRevision?
   ) async throws -> (any AnyObject & Sendable)? {
     try await load(CodedValue<T>(store: self, key: key), notCachedAt: known)
   }
@@ -212,7 +212,7 @@ public final class TypedStore: Sendable {
 
   /// Returns the box of a key from memory, or else the revision for which the cache was valid.
   @usableFromInline
-  package func lookUp(_ key: StoreKey) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
+  package func lookUp(_ key: KeyName) -> (box: (any AnyObject & Sendable)?, known: StoreRevision?) {
     if let pending, let value = pending.value(of: key) { return (value.box, nil) }
     guard let (box, validTo, _) = cache?.lookUp(key) else { return (nil, nil) }
     return (box, validTo)
@@ -251,23 +251,23 @@ public final class TypedStore: Sendable {
   /// Returns the value of a key if it is cached and still current; `nil` does not mean that the value is absent.
   ///
   /// Takes about 0.2 µs, and somewhat more after commits by others, whose changed keys are read from the journal first.
-  /// Use it where a user interface must be drawn immediately, and ``load(_:for:)-(_,StoreKey)`` if it returns `nil`.
+  /// Use it where a user interface must be drawn immediately, and ``load(_:for:)-(_,KeyName)`` if it returns `nil`.
   @inlinable  // the type is known where it is called
-  public func cached<T: Sendable>(_ type: T.Type, for key: StoreKey) -> T? {
+  public func cached<T: Sendable>(_ type: T.Type, for key: KeyName) -> T? {
     Self.unbox(lookUp(key).box)
   }
 
   /// Removes the value of a key. Removing a missing value is not an error.
   /// - Throws: `StorageError`.
   public func delete(
-    _ key: StoreKey, durability: StoreDurability = .full, transaction: TransactionID? = nil
+    _ key: KeyName, durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws {
     try await write(WriteBatch([.delete(key)], transaction: transaction, durability: durability), [(key, nil)], traits)
   }
 
   /// Returns whether there is a value of any type; `false` means proven absent.
   /// - Throws: `StorageError` when it cannot be determined.
-  public func exists(_ key: StoreKey) async throws -> Bool {
+  public func exists(_ key: KeyName) async throws -> Bool {
     if let pending, let value = pending.value(of: key) { return value.encoded != nil }
     if cache?.lookUp(key).box != nil { return true }
     return try await engine.contains(key)

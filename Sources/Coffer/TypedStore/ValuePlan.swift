@@ -3,7 +3,7 @@ package import Foundation
 /// How the value of one key is decoded. It is read in a box, so that the path of a read is not generic: generic code
 /// looks its types up in each call.
 package protocol BoxedPlan: Sendable {
-  var key: StoreKey { get }
+  var key: KeyName { get }
   /// What is rare about the value, so that only such values are asked about it.
   var traits: ValueTraits { get }
   /// The type of the boxes: a cached value of another type is read again.
@@ -69,12 +69,12 @@ package protocol WritablePlan<Value>: ValuePlan {
 
 /// A value that its plan has encoded: saves, batches and transactions write it without its type.
 package struct ReadyValue: Sendable {
-  package let key: StoreKey
+  package let key: KeyName
   package let encoded: EncodedValue
   package let box: any AnyBox
   package let traits: ValueTraits
 
-  package init(key: StoreKey, encoded: EncodedValue, box: any AnyBox, traits: ValueTraits) {
+  package init(key: KeyName, encoded: EncodedValue, box: any AnyBox, traits: ValueTraits) {
     self.key = key
     self.encoded = encoded
     self.box = box
@@ -87,7 +87,7 @@ package struct ReadyValue: Sendable {
 /// The plan of a value of a typed store.
 package struct CodedValue<Value: Sendable>: Sendable {
   package let store: TypedStore
-  package let key: StoreKey
+  package let key: KeyName
   /// The policy for damage of a call; `nil` for that of the store.
   package var damage: DamagePlan?
 
@@ -115,7 +115,7 @@ extension CodedValue: WritablePlan where Value: Codable {}
 
 /// The plan of a value whose stored form is cached, to be decoded by the caller.
 private struct StoredForm: BoxedPlan {
-  package let key: StoreKey
+  package let key: KeyName
   package let traits: ValueTraits
   package let boxType = ObjectIdentifier(Box<EncodedValue>.self)
 
@@ -124,7 +124,7 @@ private struct StoredForm: BoxedPlan {
 
 extension TypedStore {
   /// Returns the stored form of a value, for types that are not `Sendable`.
-  package func storedForm(of key: StoreKey) async throws -> EncodedValue? {
+  package func storedForm(of key: KeyName) async throws -> EncodedValue? {
     Self.unbox(try await read(StoredForm(key: key, traits: traits)))
   }
 }

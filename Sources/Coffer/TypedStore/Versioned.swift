@@ -27,7 +27,7 @@ extension TypedStore {
   /// Returns the value of a key with its revision, read from the engine.
   /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` for an engine
   ///   without revisions.
-  public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> Versioned<T> {
+  public func loadVersioned<T: Decodable & Sendable>(_ type: T.Type, for key: KeyName) async throws -> Versioned<T> {
     try await loadVersioned(CodedValue<T>(store: self, key: key))
   }
 
@@ -54,7 +54,7 @@ extension TypedStore {
   ///   preconditions. Nothing was written, unless the code is `outcomeUnknown` or `unfinished`.
   @discardableResult
   public func saveIfUnchanged<T: Encodable & Sendable>(
-    _ value: T, for key: StoreKey, since revision: StoreRevision?, expires: Date? = nil,
+    _ value: T, for key: KeyName, since revision: StoreRevision?, expires: Date? = nil,
     durability: StoreDurability = .full, transaction: TransactionID? = nil
   ) async throws -> StoreRevision {
     let value = try CodedValue(store: self, key: key).ready(value, expires: expires)
@@ -75,7 +75,7 @@ extension TypedStore {
   /// Removes a value unless another writer has changed it since it was read.
   /// - Throws: The errors of `saveIfUnchanged`.
   public func deleteIfUnchanged(
-    _ key: StoreKey, since revision: StoreRevision?, durability: StoreDurability = .full,
+    _ key: KeyName, since revision: StoreRevision?, durability: StoreDurability = .full,
     transaction: TransactionID? = nil
   ) async throws {
     try await pending?.flush([key])
@@ -86,7 +86,7 @@ extension TypedStore {
 
 extension StorageEngine {
   /// Returns the entry of a key, with a revision that a later write can require.
-  package func versionedEntry(_ key: StoreKey) async throws -> StoreEntry? {
+  package func versionedEntry(_ key: KeyName) async throws -> StoreEntry? {
     try requireConditions(isReadOnly ? .revisions : .conditions)
     return try await entry(key)
   }

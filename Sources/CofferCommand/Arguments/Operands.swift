@@ -4,7 +4,7 @@ import CofferTerminal
 extension Invocation {
   /// Returns every operand as a key.
   /// - Throws: `UsageError` when an operand is no valid key.
-  func keys() throws -> [StoreKey] { try operands.indices.compactMap { try text(at: $0, as: "The KEY").map(makeKey) } }
+  func keys() throws -> [KeyName] { try operands.indices.compactMap { try text(at: $0, as: "The KEY").map(makeKey) } }
 
   /// Returns every operand as the location of a store.
   /// - Throws: `UsageError` when an operand is empty or no valid location.
@@ -18,13 +18,13 @@ extension Invocation {
   }
 
   /// Returns the operand as a prefix, or `nil` when it is missing or empty.
-  func prefix() throws -> StoreKey? {
+  func prefix() throws -> KeyName? {
     if let operand = operands.first, operand.argument.bytes.isEmpty { return nil }
     return try keys().first
   }
 
   /// Returns a key. An invalid key is a usage error, since it was typed on the command line.
-  func makeKey(_ text: String) throws -> StoreKey {
-    do { return try StoreKey(text) } catch let error as StorageError { throw UsageError(error.description, command) }
+  func makeKey(_ text: String) throws -> KeyName {
+    do { return try KeyName(text) } catch let error as StorageError { throw UsageError(error.description, command) }
   }
 }

@@ -101,7 +101,7 @@ private struct StoreFacts {
     guard obstacle == nil else { return }
     retained = try await engine.as(SlotEngine.self)?.retainedCount()
     if store.hasPrefix("keychain:"), allowsPlainKeyring { hasPlainSession = KeyringInspection.hasPlainSession() }
-    try await Listing(engine, of: StoreEntrySummary.self).visit { item in
+    try await Listing(engine, of: StoreEntry.Summary.self).visit { item in
       keys += 1
       switch item {
       case .found(let summary):

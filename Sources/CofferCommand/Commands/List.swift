@@ -13,7 +13,7 @@ func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   try await withStore(invocation, for: .names) { engine in
     let printer = ListPrinter(invocation, engine, output: output)
     try printer.begin()
-    try await Listing(engine, of: StoreEntrySummary.self, prefix: prefix).visit { item in
+    try await Listing(engine, of: StoreEntry.Summary.self, prefix: prefix).visit { item in
       if case .skipped(let skipped) = item {
         status = .failure
         if skipped.error.code == .keyUnavailable { lost = .ringIsLost(location: engine.description) }
@@ -61,7 +61,7 @@ private struct ListPrinter {
     try output.writeLine(output.style.dim(heading))
   }
 
-  func print(_ item: Listing<StoreEntrySummary>.Item) throws {
+  func print(_ item: Listing<StoreEntry.Summary>.Item) throws {
     if isJSON { return try output.writeLine(json(item).line) }
     // Keys are escaped only on a terminal: elsewhere another program reads them.
     let key = output.isTerminal ? item.key.string.oneLine() : item.key.string
@@ -82,11 +82,11 @@ private struct ListPrinter {
     }
   }
 
-  private func isEncrypted(_ summary: StoreEntrySummary) -> Bool? {
+  private func isEncrypted(_ summary: StoreEntry.Summary) -> Bool? {
     encryption.map { $0 == .all || summary.isEncrypted }
   }
 
-  private func json(_ item: Listing<StoreEntrySummary>.Item) -> JSON {
+  private func json(_ item: Listing<StoreEntry.Summary>.Item) -> JSON {
     switch item {
     case .found(let summary):
       .object(
@@ -110,7 +110,7 @@ extension Skipped {
 
 extension StorageEngine {
   /// Throws for a value whose name is hidden, if the store was opened without its key.
-  fileprivate func refuseHiddenName(_ item: Listing<StoreEntrySummary>.Item) throws {
+  fileprivate func refuseHiddenName(_ item: Listing<StoreEntry.Summary>.Item) throws {
     guard let keyless = self.as(KeylessEngine.self), case .found(let summary) = item, summary.attributes.hasSealedName
     else { return }
     let error = keyless.refusal(of: summary.key)

@@ -44,7 +44,7 @@ extension Invocation {
 private struct MigrateCommand: Sendable {
   let invocation: Invocation
   let engine: any StorageEngine
-  let prefix: StoreKey?
+  let prefix: KeyName?
 
   /// Returns the name of the schema: the given one, or the only one of the values.
   func schemaName() async throws -> String {
@@ -94,7 +94,7 @@ private struct MigrateCommand: Sendable {
     return report.isComplete ? .ok : .failure
   }
 
-  private func tell(_ report: SchemaMigrationReport, _ elapsed: Duration) throws {
+  private func tell(_ report: SchemaMigration.Report, _ elapsed: Duration) throws {
     if invocation.has(.json) { return try print(report.json(engine.description, isDryRun: invocation.has(.dryRun))) }
     for failure in report.failures {
       try? Output.error.note("'\(failure.key.string.oneLine())': \(failure.error.message)", after: "coffer:")
@@ -112,20 +112,20 @@ private struct MigrateCommand: Sendable {
 }
 
 extension SchemaMigration: FollowedRun {
-  static func progress(of state: SchemaMigrationProgress) -> FollowedProgress {
+  static func progress(of state: SchemaMigration.State) -> FollowedProgress {
     FollowedProgress(completed: state.completed, total: state.total)
   }
 }
 
 extension JSON {
-  fileprivate static func failure(_ key: StoreKey, _ error: StorageError) -> JSON {
+  fileprivate static func failure(_ key: KeyName, _ error: StorageError) -> JSON {
     .object([
       ("key", .text(key.string)), ("code", .text(error.code.description)), ("message", .text(error.message)),
     ])
   }
 }
 
-extension SchemaMigrationReport {
+extension SchemaMigration.Report {
   fileprivate func json(_ store: String, isDryRun: Bool) -> JSON {
     .object([
       ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("migrated", .number(migrated)),

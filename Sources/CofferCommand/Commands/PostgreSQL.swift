@@ -8,10 +8,10 @@ enum PostgreSQLAction: String, CaseIterable, Sendable {
   case `init`, migrate, stores, grant, drop
 }
 
-extension PostgreSQLConfiguration {
+extension PostgreSQLEngine.Configuration {
   /// The settings of the command, which waits through a failover.
-  static var ofCommand: PostgreSQLConfiguration {
-    var configuration = PostgreSQLConfiguration()
+  static var ofCommand: PostgreSQLEngine.Configuration {
+    var configuration = PostgreSQLEngine.Configuration()
     configuration.failoverTimeout = .seconds(30)
     return configuration
   }

@@ -20,7 +20,7 @@ func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   }
 }
 
-private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
+private func remove(_ keys: [KeyName], from engine: any StorageEngine, asJSON: Bool) async throws -> ExitStatus {
   let deletions = keys.map(WriteBatch.Operation.delete)
   try await engine.requireShownNames(of: keys)
   guard asJSON else {
@@ -47,14 +47,14 @@ private func remove(_ keys: [StoreKey], from engine: any StorageEngine, asJSON: 
 }
 
 private struct Found {
-  var present: [StoreKey] = []
-  var missing: [StoreKey] = []
+  var present: [KeyName] = []
+  var missing: [KeyName] = []
   var requirements: [WriteBatch.Operation] = []
 }
 
-private func lookUp(_ keys: [StoreKey], in engine: any StorageEngine) async throws -> Found {
+private func lookUp(_ keys: [KeyName], in engine: any StorageEngine) async throws -> Found {
   var found = Found()
-  var seen: Set<StoreKey> = []
+  var seen: Set<KeyName> = []
   for key in keys where seen.insert(key).inserted {
     do {
       let summary = try await engine.summary(of: key)
@@ -69,10 +69,10 @@ private func lookUp(_ keys: [StoreKey], in engine: any StorageEngine) async thro
 }
 
 private func remove(
-  _ prefix: StoreKey, from engine: any StorageEngine, _ invocation: Invocation
+  _ prefix: KeyName, from engine: any StorageEngine, _ invocation: Invocation
 ) async throws -> ExitStatus {
   let (asking, asJSON) = (!invocation.has(.yes), invocation.has(.json))
-  let listing = Listing(engine, of: StoreEntrySummary.self, prefix: prefix)
+  let listing = Listing(engine, of: StoreEntry.Summary.self, prefix: prefix)
   let count = asking || asJSON ? try await listing.count().all : 0
   if asking {
     let question = "Remove \(counted(count, "key")) starting with '\(prefix.string.oneLine())'?"
@@ -88,7 +88,7 @@ private func remove(
 
 /// Reports success without a question when no key starts with the prefix.
 private func sayNothingStarts(
-  with prefix: StoreKey, in engine: any StorageEngine, asJSON: Bool
+  with prefix: KeyName, in engine: any StorageEngine, asJSON: Bool
 ) throws -> ExitStatus {
   guard asJSON else {
     try Output.error.note("No key starts with '\(prefix.string.oneLine())'.")

@@ -10,9 +10,9 @@ func encryptStore(_ invocation: Invocation) async throws -> ExitStatus {
   return try await closing(base) { base in
     let ring = try await StoredKeyRingFacts(base)
     let source = try sources.source(for: ring, of: base.description)
-    var configuration = EncryptionConfiguration(settings: settings ?? EncryptionSettings())
+    var configuration = EncryptedEngine.Configuration(settings: settings ?? EncryptionSettings())
     configuration.label = sources.label
-    configuration.freshness = try anchor?.settings(mayCreate: true, of: base.description)
+    configuration.rollbackProtection = try anchor?.settings(mayCreate: true, of: base.description)
     let accepts = anchor?.acceptsRollback == true
     guard ring == nil || !accepts else { throw isAcceptedByVerify(base.description) }
     // The manner of an encrypted store never changes; it is compared before anything else does.
@@ -132,7 +132,7 @@ private struct RotationCommand: Sendable {
     return report.isComplete ? .ok : .failure
   }
 
-  private func tell(_ report: RotationReport, _ elapsed: Duration) throws {
+  private func tell(_ report: KeyRotation.Report, _ elapsed: Duration) throws {
     if invocation.has(.json) { return try print(report.json(store)) }
     for failure in report.failures {
       let name = failure.key.map { "'\($0.string.oneLine())'" } ?? "A value whose name is hidden"
@@ -160,7 +160,7 @@ private struct RotationCommand: Sendable {
   }
 
   /// Says which values somebody else may have put into the store in plain.
-  private func unexpected(_ report: RotationReport) -> String {
+  private func unexpected(_ report: KeyRotation.Report) -> String {
     guard let number = report.unexpectedValues else {
       return " Values that somebody else has written in plain before this run cannot be told from the others."
     }
@@ -170,7 +170,7 @@ private struct RotationCommand: Sendable {
   }
 
   /// Says where plain values may remain after a whole encryption.
-  private func remains(_ report: RotationReport) -> String {
+  private func remains(_ report: KeyRotation.Report) -> String {
     guard report.isScrubbed else {
       return " The files may still hold plain values: run 'coffer rotate --scrub' with the same store and key. So may "
         + "backups, snapshots and the quarantine."
@@ -178,7 +178,7 @@ private struct RotationCommand: Sendable {
     return report.changedValues == 0 ? "" : " Backups, snapshots and the quarantine may still hold the plain values."
   }
 
-  private func oldKeys(_ report: RotationReport) -> String {
+  private func oldKeys(_ report: KeyRotation.Report) -> String {
     guard report.isComplete else { return "The old keys stay, as those values need them." }
     if invocation.has(.prefix) { return "The old keys stay, as other values need them." }
     let removed = counted(report.removedKeys.count, "old key") + (report.removedKeys.count == 1 ? " was" : " were")
@@ -188,7 +188,7 @@ private struct RotationCommand: Sendable {
   }
 }
 
-extension RotationReport {
+extension KeyRotation.Report {
   fileprivate func json(_ store: String) -> JSON {
     .object([
       ("store", .text(store)), ("goal", .text(goal.rawValue)), ("continued", .flag(continuedEarlier)),
@@ -211,7 +211,7 @@ extension RotationReport {
 }
 
 extension KeyRotation: FollowedRun {
-  static func progress(of state: RotationProgress) -> FollowedProgress {
+  static func progress(of state: KeyRotation.State) -> FollowedProgress {
     FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }

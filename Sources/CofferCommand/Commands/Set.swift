@@ -32,12 +32,12 @@ func setValue(_ invocation: Invocation) async throws -> ExitStatus {
 /// Stores a value. One that replaces a value with a version has the same version, so that it is never taken for
 /// another one.
 private func put(
-  _ value: Data, _ key: StoreKey, _ attributes: ValueAttributes, _ durability: StoreDurability,
+  _ value: Data, _ key: KeyName, _ attributes: ValueAttributes, _ durability: StoreDurability,
   in engine: any StorageEngine
 ) async throws -> StoreCommit {
   var attempts = 0
   while true {
-    let present: StoreEntrySummary?
+    let present: StoreEntry.Summary?
     do { present = try await engine.summary(of: key) } catch let error as StorageError
       where [.damaged, .unfinished].contains(error.code)
     {
@@ -60,7 +60,7 @@ private func put(
 }
 
 /// Refuses to replace a preference with a version, whose type and mark would be lost.
-private func refuseMarked(_ key: StoreKey, in engine: any StorageEngine) async throws {
+private func refuseMarked(_ key: KeyName, in engine: any StorageEngine) async throws {
   guard let summary = try await engine.summary(of: key), let mark = try SchemaMark(in: summary.attributes) else {
     return
   }
@@ -132,7 +132,7 @@ private func newValue(_ invocation: Invocation) throws -> NewValue {
 }
 
 extension Invocation {
-  fileprivate func makeKeyOfFirstOperand() throws -> StoreKey {
+  fileprivate func makeKeyOfFirstOperand() throws -> KeyName {
     guard let key = try Invocation(command, operands: Array(operands.prefix(1))).keys().first else {
       throw UsageError("'\(command.rawValue)' needs a KEY.", command)
     }

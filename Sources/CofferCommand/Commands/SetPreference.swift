@@ -22,7 +22,7 @@ extension Invocation {
 
 /// Stores a preference with the given type, else with the type of its current value, else as text.
 func setPreference(
-  _ bytes: Data, of key: StoreKey, as type: PreferenceType?, _ attributes: ValueAttributes, in engine: any StorageEngine
+  _ bytes: Data, of key: KeyName, as type: PreferenceType?, _ attributes: ValueAttributes, in engine: any StorageEngine
 ) async throws -> StoreCommit {
   let adapter = UserDefaultsAdapter(engine: engine)
   let text = String(validating: bytes, as: UTF8.self)
@@ -47,7 +47,7 @@ func setPreference(
 
 extension UserDefaultsAdapter {
   /// Returns the present value, or `nil` if there is none or if it is damaged, which writing mends.
-  fileprivate func present(_ key: StoreKey) async throws -> PreferenceValue? {
+  fileprivate func present(_ key: KeyName) async throws -> PreferenceValue? {
     do { return try await get(key.string) } catch let error as StorageError where error.code == .damaged { return nil }
   }
 }

@@ -51,11 +51,11 @@ private func refuseKeys(in source: LegacySource, _ invocation: Invocation) throw
   }
 }
 
-private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions {
-  var options = TakeOverOptions()
+private func takeOverOptions(_ invocation: Invocation) throws -> TakeOver.Options {
+  var options = TakeOver.Options()
   (options.isDryRun, options.removesOriginals) = (invocation.has(.dryRun), invocation.has(.remove))
   if let text = invocation.options[.onConflict] {
-    guard let policy = TakeOverOptions.ConflictPolicy(rawValue: text) else {
+    guard let policy = TakeOver.Options.ConflictPolicy(rawValue: text) else {
       throw UsageError("--on-conflict takes refuse, keep or replace.", .takeOverValues)
     }
     options.conflicts = policy
@@ -63,9 +63,9 @@ private func takeOverOptions(_ invocation: Invocation) throws -> TakeOverOptions
   let (rules, takesOthers) = (try invocation.values(.map).map(MappingRule.init), !invocation.has(.onlyMapped))
   options.key = { name in
     for rule in rules {
-      if let key = rule.key(for: name) { return try StoreKey(key) }
+      if let key = rule.key(for: name) { return try KeyName(key) }
     }
-    return takesOthers ? try StoreKey(name) : nil
+    return takesOthers ? try KeyName(name) : nil
   }
   return options
 }
@@ -106,7 +106,7 @@ private struct TakeOverCommand: Sendable {
     return report.isComplete ? .ok : .failure
   }
 
-  private func tell(_ report: TakeOverReport, _ elapsed: Duration) throws {
+  private func tell(_ report: TakeOver.Report, _ elapsed: Duration) throws {
     if invocation.has(.json) { return try print(report.json(store)) }
     for entry in report.entries {
       guard let reason = entry.outcome.reason else { continue }
@@ -138,12 +138,12 @@ private struct TakeOverCommand: Sendable {
 }
 
 extension TakeOver: FollowedRun {
-  static func progress(of state: TakeOverProgress) -> FollowedProgress {
+  static func progress(of state: TakeOver.State) -> FollowedProgress {
     FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }
 
-extension TakeOverReport.Outcome {
+extension TakeOver.Report.Outcome {
   /// The word for the outcome in JSON.
   fileprivate var word: String {
     switch self {
@@ -166,7 +166,7 @@ extension TakeOverReport.Outcome {
   }
 }
 
-extension TakeOverReport {
+extension TakeOver.Report {
   fileprivate func json(_ store: String) -> JSON {
     .object([
       ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),

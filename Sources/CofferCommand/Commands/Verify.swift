@@ -34,7 +34,7 @@ private func salvage(_ invocation: Invocation) async throws {
   guard invocation.has(.acceptLoss), !invocation.has(.readOnly),
     case .sqlite(let path) = try StoreLocation.of(invocation).unencrypted
   else { return }
-  var configuration = SQLiteConfiguration()
+  var configuration = SQLiteEngine.Configuration()
   configuration.createsIfMissing = false
   do {
     try await SQLiteEngine.open(at: path, configuration: configuration).close()
@@ -70,9 +70,9 @@ private final class Verifier {
   private let output = Output.standard
   private let progress = ProgressLine("Checking:")
   private var values = 0
-  private var last: StoreKey?
+  private var last: KeyName?
   private var bytes = 0
-  private var damaged: [StoreKey] = []
+  private var damaged: [KeyName] = []
   private var unreadable: [Skipped] = []
   /// The result of the check of the whole database, or `nil` for a store without one.
   private var integrity: IntegrityReport?
@@ -164,7 +164,7 @@ private final class Verifier {
   }
 
   /// Prints a damaged key and flushes, since the keys may be read from a pipe.
-  private func name(_ key: StoreKey) throws {
+  private func name(_ key: KeyName) throws {
     progress.clear()
     try output.write((output.isTerminal ? output.style.red(key.string.oneLine()) : key.string) + end)
     try output.flush()

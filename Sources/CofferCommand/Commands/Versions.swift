@@ -28,7 +28,7 @@ struct StoredVersions: Sendable {
   /// The number of values whose mark has an unknown form.
   private(set) var unknown = 0
 
-  init(_ engine: any StorageEngine, prefix: StoreKey?) async throws {
+  init(_ engine: any StorageEngine, prefix: KeyName?) async throws {
     for summary in try await engine.summaries(prefix: prefix) {
       do {
         if let mark = try SchemaMark(in: summary.attributes) { counts[mark, default: 0] += 1 } else { unmarked += 1 }

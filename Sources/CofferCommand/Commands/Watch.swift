@@ -90,14 +90,14 @@ private actor WatchPrinter {
   private static let attempts = 3
 
   private let engine: any StorageEngine
-  private let prefix: StoreKey?
+  private let prefix: KeyName?
   private let limit: UInt64?
   private let asJSON: Bool
   private let output = Output.standard
   private var printed: UInt64 = 0
   private var wasUsable = true
 
-  init(engine: any StorageEngine, prefix: StoreKey?, limit: UInt64?, asJSON: Bool) {
+  init(engine: any StorageEngine, prefix: KeyName?, limit: UInt64?, asJSON: Bool) {
     self.engine = engine
     self.prefix = prefix
     self.limit = limit
@@ -129,7 +129,7 @@ private actor WatchPrinter {
       for cleared in commit.changed.prefixes where overlaps(cleared) {
         if try print(.cleared, cleared, commit.revision, commit.transaction) { return true }
       }
-      var seen: Set<StoreKey> = []
+      var seen: Set<KeyName> = []
       for key in commit.changed.keys where prefix.map(key.hasPrefix) ?? true && seen.insert(key).inserted {
         let (event, error) = try await event(of: key)
         if let error, !asJSON { try Output.error.note(error.description) }
@@ -143,7 +143,7 @@ private actor WatchPrinter {
   private func reload(at revision: StoreRevision) async throws -> Bool {
     if try print(.reload, nil, revision, nil) { return true }
     try await requireRing(of: engine)
-    var last: StoreKey?
+    var last: KeyName?
     while let items = try await page(after: last), let end = items.last {
       for item in items {
         var event = Event.present
@@ -156,12 +156,12 @@ private actor WatchPrinter {
   }
 
   /// Returns the next keys, once the store can be read; `nil` if it cannot list them, after some attempts.
-  private func page(after last: StoreKey?) async throws -> [Listing<StoreEntrySummary>.Item]? {
+  private func page(after last: KeyName?) async throws -> [Listing<StoreEntry.Summary>.Item]? {
     var failed = 0
     while true {
       do {
         return try await engine.withSnapshot { [prefix] snapshot in
-          try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: prefix, after: last)
+          try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: prefix, after: last)
         }
       } catch let error as StorageError where error.code != .closed {
         try Task.checkCancellation()
@@ -199,7 +199,7 @@ private actor WatchPrinter {
     if !isUsable { throw StorageError.closed(engine.description) }
   }
 
-  private func overlaps(_ cleared: StoreKey) -> Bool {
+  private func overlaps(_ cleared: KeyName) -> Bool {
     guard let prefix else { return true }
     return cleared.hasPrefix(prefix) || prefix.hasPrefix(cleared)
   }
@@ -224,7 +224,7 @@ private actor WatchPrinter {
 
   /// Reads a changed key to determine the event: the journal holds only which keys changed. Waits while the store is
   /// unavailable, so that nothing is missed: later commits are printed afterwards.
-  private func event(of key: StoreKey) async throws -> (Event, StorageError?) {
+  private func event(of key: KeyName) async throws -> (Event, StorageError?) {
     var failed = 0
     while true {
       do {
@@ -253,7 +253,7 @@ private actor WatchPrinter {
   }
 
   private func print(
-    _ event: Event, _ key: StoreKey?, _ revision: StoreRevision, _ transaction: TransactionID?,
+    _ event: Event, _ key: KeyName?, _ revision: StoreRevision, _ transaction: TransactionID?,
     _ error: StorageError? = nil
   ) throws -> Bool {
     let now = Date()
@@ -294,7 +294,7 @@ private actor WatchPrinter {
     }
   }
 
-  private func subject(_ event: Event, _ key: StoreKey?, _ revision: StoreRevision) -> String {
+  private func subject(_ event: Event, _ key: KeyName?, _ revision: StoreRevision) -> String {
     switch event {
     case .reload: "what changed up to revision \(revision) is not known; the present keys follow"
     case .cleared: key.map { "all keys starting with '\($0.string.oneLine())'" } ?? "all keys"

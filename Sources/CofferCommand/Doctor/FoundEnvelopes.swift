@@ -9,15 +9,15 @@ import Foundation
 /// An application may keep envelopes of its own as values. The journal of the store describes those as plain values.
 struct FoundEnvelopes {
   /// The file names, or the keys of the preferences.
-  private let names: Set<StoreKey>
-  private let name: (StoreKey) throws -> StoreKey
-  private let content: (StoreKey) throws -> Data?
+  private let names: Set<KeyName>
+  private let name: (KeyName) throws -> KeyName
+  private let content: (KeyName) throws -> Data?
 
   var isEmpty: Bool { names.isEmpty }
 
   init(files directory: String, location: String) throws {
-    names = Set(try ForeignFiles.envelopes(in: directory, location: location).map { try StoreKey($0) })
-    name = { try StoreKey(FileName($0).string) }
+    names = Set(try ForeignFiles.envelopes(in: directory, location: location).map { try KeyName($0) })
+    name = { try KeyName(FileName($0).string) }
     content = { try Directory(directory, location: location).read(FileName($0).string, limit: 1 << 30)?.data }
   }
 

@@ -136,7 +136,7 @@ struct StoreChecks {
         .inputOutput, "The journal in \(control) could not be read.",
         advice: "As its owner: chmod -R u+rwX \(control.quotedForShell)")
     }
-    var configuration = SQLiteConfiguration.slotJournal(named: name)
+    var configuration = SQLiteEngine.Configuration.slotJournal(named: name)
     configuration.createsIfMissing = false
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     return try await closing(engine) { engine in
@@ -145,7 +145,7 @@ struct StoreChecks {
         encryption = [.problem(name, error)]
       }
       return JournalFacts(
-        count: try? await Listing(engine, of: StoreEntrySummary.self).count().all, loss: try await engine.loss(),
+        count: try? await Listing(engine, of: StoreEntry.Summary.self).count().all, loss: try await engine.loss(),
         encryption: encryption,
         hasLostRing: encryption.isEmpty ? try await envelopes()?.areLost(by: engine) ?? false : false)
     }

@@ -38,13 +38,13 @@ struct AnchorFile: Sendable {
   /// Returns the settings of an encrypted store.
   /// - Parameter mayCreate: whether a missing anchor is created. Otherwise a misspelled path and a copy from before the
   ///   first anchor would begin a new one.
-  func settings(mayCreate: Bool, of store: String) throws -> FreshnessSettings {
+  func settings(mayCreate: Bool, of store: String) throws -> RollbackProtection {
     if !mayCreate, !acceptsRollback, try !PathParts.exists(URL(fileURLWithPath: path).path) {
       throw CommandError(
         .failure, StorageError.Code.notFound.description, "There is no anchor at \(path.oneLine()).",
         advice: "Check the path. If it was lost, or the store has none yet: coffer verify --accept-rollback "
           + "--anchor-file PATH, with the store and its key. Nothing was changed.", store: store)
     }
-    return FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: path)))
+    return RollbackProtection(anchor: FileAnchor(URL(fileURLWithPath: path)))
   }
 }

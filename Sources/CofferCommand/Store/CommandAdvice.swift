@@ -5,7 +5,7 @@ extension StorageError {
   /// What the advice of the library says in terms of Swift, and the same in terms of commands.
   private static let commands: [(swift: String, command: String)] = [
     (
-      "(EncryptionConfiguration.label)",
+      "(EncryptedEngine.Configuration.label)",
       "(--label LABEL; for good, with its key: coffer rekey STORE --label LABEL --to-label NEW)"
     ),
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),

@@ -15,7 +15,7 @@ actor Copier {
     var skipped: [Skipped] = []
     var isInterrupted = false
     /// The key up to which every value is copied, unchanged or skipped; `nil` for none.
-    var through: StoreKey?
+    var through: KeyName?
     /// The number of values of a commit whose outcome is unknown.
     var unknown = 0
     var elapsed = Duration.zero
@@ -32,7 +32,7 @@ actor Copier {
   private let from: any StorageEngine
   private let to: any StorageEngine
   private let mixed: MixedTarget?
-  private let prefix: StoreKey?
+  private let prefix: KeyName?
   private let isQuiet: Bool
   private let origin = StoreOrigin()
   private let progress = ProgressLine("Copying:")
@@ -43,7 +43,7 @@ actor Copier {
   /// The number of values of TO that are read at once, which depends on their size.
   private var comparedValues = 16
   /// The key of the last value of FROM that was dealt with, or waits to be written.
-  private var reached: StoreKey?
+  private var reached: KeyName?
 
   /// A value that is written with the next commit.
   private struct Waiting {
@@ -55,7 +55,7 @@ actor Copier {
   ///   - mixed: TO as a store of which only some values are encrypted; `nil` for every other one.
   ///   - isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
   init(
-    from: any StorageEngine, to: any StorageEngine, mixed: MixedTarget? = nil, prefix: StoreKey?, isQuiet: Bool
+    from: any StorageEngine, to: any StorageEngine, mixed: MixedTarget? = nil, prefix: KeyName?, isQuiet: Bool
   ) {
     self.from = from
     self.to = to
@@ -93,7 +93,7 @@ actor Copier {
   func tellWhatIsCopied() { progress.note(tally.remainder) }
 
   private func copy(_ snapshot: any StorageSnapshot) async throws {
-    var last: StoreKey?
+    var last: KeyName?
     while true {
       let items = try await nextPage(of: snapshot, after: last)
       guard let end = items.last else { return }
@@ -127,7 +127,7 @@ actor Copier {
     return items.prefix(count)
   }
 
-  private static func keys(_ items: ArraySlice<Listing<StoreEntry>.Item>) -> [StoreKey] {
+  private static func keys(_ items: ArraySlice<Listing<StoreEntry>.Item>) -> [KeyName] {
     items.compactMap { if case .found(let entry) = $0 { entry.key } else { nil } }
   }
 
@@ -136,7 +136,7 @@ actor Copier {
   }
 
   /// Returns the values of TO with the given keys, without those that cannot be read.
-  private func present(_ keys: [StoreKey]) async throws -> [StoreKey: StoreEntry] {
+  private func present(_ keys: [KeyName]) async throws -> [KeyName: StoreEntry] {
     var found: [StoreEntry?]
     do {
       found = try await to.entries(keys)
@@ -152,11 +152,11 @@ actor Copier {
 
   /// Returns a value of TO; `nil` if there is none, or if it is damaged, for example: it is written again, and if that
   /// fails, the write reports why.
-  private func present(_ key: StoreKey) async throws -> StoreEntry? {
+  private func present(_ key: KeyName) async throws -> StoreEntry? {
     do { return try await to.entry(key) } catch let error as StorageError where error.key == key { return nil }
   }
 
-  private func nextPage(of snapshot: any StorageSnapshot, after last: StoreKey?) async throws -> [Listing<StoreEntry>
+  private func nextPage(of snapshot: any StorageSnapshot, after last: KeyName?) async throws -> [Listing<StoreEntry>
     .Item]
   {
     do {
@@ -167,7 +167,7 @@ actor Copier {
     }
   }
 
-  private func copy(_ item: Listing<StoreEntry>.Item, _ present: [StoreKey: StoreEntry]?) async throws {
+  private func copy(_ item: Listing<StoreEntry>.Item, _ present: [KeyName: StoreEntry]?) async throws {
     switch item {
     case .skipped(let skipped):
       skip(skipped)
@@ -192,7 +192,7 @@ actor Copier {
 
   /// Returns whether TO already has the value with its attributes.
   /// - Parameter present: the values of TO; `nil` if they are not read yet.
-  private func isThere(_ entry: StoreEntry, _ present: [StoreKey: StoreEntry]?) async throws -> Bool {
+  private func isThere(_ entry: StoreEntry, _ present: [KeyName: StoreEntry]?) async throws -> Bool {
     let found = if let present { present[entry.key] } else { try await self.present(entry.key) }
     guard let found, found.value == entry.value else { return false }
     return found.attributes.merging(attributes(of: entry)) == found.attributes

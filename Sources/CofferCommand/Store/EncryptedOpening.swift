@@ -18,7 +18,7 @@ enum KeyNeed: Sendable {
   /// is used if it is given.
   case target
   /// The values of keys, which need it if they are encrypted. A store whose values all are needs it in any case.
-  case values([StoreKey])
+  case values([KeyName])
   /// The values that are removed, also of a store whose encryption or decryption is unfinished: nothing is stored in
   /// plain, and a value that keeps either from being finished can be removed.
   case removal
@@ -99,11 +99,11 @@ struct EncryptedOpening {
     acceptingUnfinished: Bool = false
   ) async throws -> EncryptedEngine {
     let reader = try newKey ?? RootKeyReader(sources.source(for: ring, of: base.description))
-    var configuration = EncryptionConfiguration(settings: settings)
+    var configuration = EncryptedEngine.Configuration(settings: settings)
     configuration.acceptsDeclared = true
     configuration.label = sources.label
     configuration.acceptsUnfinished = acceptingUnfinished
-    configuration.freshness = try anchor?.settings(mayCreate: missing == .create, of: base.description)
+    configuration.rollbackProtection = try anchor?.settings(mayCreate: missing == .create, of: base.description)
     do {
       return try await EncryptedEngine.open(base, ifMissing: missing, configuration: configuration) {
         try await reader.rootKey(for: $0)
@@ -173,7 +173,7 @@ extension StorageEngine {
   /// Whether the store holds hashes instead of names. Reads one page of a listing.
   fileprivate func hidesNames() async throws -> Bool {
     try await withSnapshot { snapshot in
-      try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: nil, after: nil).contains { item in
+      try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: nil, after: nil).contains { item in
         if case .found(let summary) = item { summary.attributes.hasSealedName } else { false }
       }
     }

@@ -140,7 +140,7 @@ struct KeySources: Sendable {
   }
 
   /// Returns the error for a value that needs the key of the store.
-  func missing(for key: StoreKey, _ ring: StoredKeyRingFacts, _ store: String) -> StorageError {
+  func missing(for key: KeyName, _ ring: StoredKeyRingFacts, _ store: String) -> StorageError {
     let error = missing(ring, store)
     return StorageError(
       .keyUnavailable, "The value is encrypted, and no key was given.", advice: error.advice, location: store, key: key)

@@ -18,11 +18,11 @@ final class KeylessEngine: EngineDecorator {
   }
 
   /// Returns the error for an encrypted value.
-  func refusal(of key: StoreKey) -> StorageError { sources.missing(for: key, ring, base.description) }
+  func refusal(of key: KeyName) -> StorageError { sources.missing(for: key, ring, base.description) }
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? { try await entries([key])[0] }
+  func entry(_ key: KeyName) async throws -> StoreEntry? { try await entries([key])[0] }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     let entries = try await base.entries(keys)
     if let sealed = entries.lazy.compactMap(\.self).first(where: \.attributes.isSealed) {
       throw refusal(of: sealed.key)
@@ -30,7 +30,7 @@ final class KeylessEngine: EngineDecorator {
     return entries
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key)?.withPlainSize }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key)?.withPlainSize }
 
   func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
@@ -58,7 +58,7 @@ final class KeylessEngine: EngineDecorator {
   }
 
   /// Returns the preconditions under which values may be stored in plain.
-  private func requirements(of puts: [StoreKey]) async throws -> [WriteBatch.Operation] {
+  private func requirements(of puts: [KeyName]) async throws -> [WriteBatch.Operation] {
     let present = try await StoredKeyRingFacts(base)
     var requirements: [WriteBatch.Operation] = []
     if present == nil || present?.revision != nil {
@@ -81,15 +81,15 @@ private struct KeylessSnapshot: StorageSnapshot {
 
   var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await base.entries(keys) }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await base.entries(keys) }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key)?.withPlainSize }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key)?.withPlainSize }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try await base.page(prefix: prefix, after: after, limit: limit)
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try await base.summaries(prefix: prefix, after: after, limit: limit).map(\.withPlainSize)
   }
 }
@@ -103,14 +103,14 @@ extension WriteBatch.Operation {
   }
 }
 
-extension StoreEntrySummary {
+extension StoreEntry.Summary {
   /// Whether the value is encrypted.
   var isEncrypted: Bool { attributes.isMarked }
 
   /// The summary with the size of the value instead of that of its envelope; a padded value has its padding.
-  fileprivate var withPlainSize: StoreEntrySummary {
+  fileprivate var withPlainSize: StoreEntry.Summary {
     guard isEncrypted else { return self }
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: key, size: size.map { max(0, $0 - Envelope.overhead) }, revision: revision, date: date,
       attributes: attributes)
   }

@@ -3,25 +3,25 @@ import CofferEncryption
 
 /// An element of a listing: an entry with its value, or a summary that is available without reading the value.
 protocol Listed: Sendable {
-  var key: StoreKey { get }
+  var key: KeyName { get }
   var attributes: ValueAttributes { get }
 
-  static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int) async throws
+  static func page(of snapshot: any StorageSnapshot, prefix: KeyName?, after: KeyName?, limit: Int) async throws
     -> [Self]
 }
 
 extension StoreEntry: Listed {
   static func page(
-    of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int
+    of snapshot: any StorageSnapshot, prefix: KeyName?, after: KeyName?, limit: Int
   ) async throws -> [StoreEntry] {
     try await snapshot.page(prefix: prefix, after: after, limit: limit)
   }
 }
 
-extension StoreEntrySummary: Listed {
+extension StoreEntry.Summary: Listed {
   static func page(
-    of snapshot: any StorageSnapshot, prefix: StoreKey?, after: StoreKey?, limit: Int
-  ) async throws -> [StoreEntrySummary] {
+    of snapshot: any StorageSnapshot, prefix: KeyName?, after: KeyName?, limit: Int
+  ) async throws -> [StoreEntry.Summary] {
     try await snapshot.summaries(prefix: prefix, after: after, limit: limit)
   }
 }
@@ -38,10 +38,10 @@ struct Listing<Found: Listed> {
   }
 
   let engine: any StorageEngine
-  let prefix: StoreKey?
+  let prefix: KeyName?
 
   /// - Parameter prefix: The prefix of the listed keys. By default, all keys are listed.
-  init(_ engine: any StorageEngine, of type: Found.Type, prefix: StoreKey? = nil) {
+  init(_ engine: any StorageEngine, of type: Found.Type, prefix: KeyName? = nil) {
     self.engine = engine
     self.prefix = prefix
   }
@@ -49,7 +49,7 @@ struct Listing<Found: Listed> {
   /// Calls `body` with each item in the order of the keys.
   func visit(_ body: (Item) throws -> Void) async throws {
     let prefix = prefix
-    var (last, isLost) = (StoreKey?.none, Bool?.none)
+    var (last, isLost) = (KeyName?.none, Bool?.none)
     while true {
       let items = try await engine.withSnapshot { [last] snapshot in
         try await Self.page(of: snapshot, prefix: prefix, after: last)
@@ -84,7 +84,7 @@ struct Listing<Found: Listed> {
   }
 
   /// Returns the items of a snapshot that follow `last`: at most 256, and none at the end.
-  static func page(of snapshot: any StorageSnapshot, prefix: StoreKey?, after last: StoreKey?) async throws -> [Item] {
+  static func page(of snapshot: any StorageSnapshot, prefix: KeyName?, after last: KeyName?) async throws -> [Item] {
     func read(_ limit: Int) async throws -> [Item] {
       try await Found.page(of: snapshot, prefix: prefix, after: last, limit: limit).map(Item.found)
     }
@@ -103,7 +103,7 @@ struct Listing<Found: Listed> {
 
   /// Returns the value at which a page failed, if the error names its key.
   /// - Throws: `error` if it names no key, as for a damaged file: then there is no next page.
-  private static func item(_ error: StorageError, prefix: StoreKey?, after last: StoreKey?) throws -> Item {
+  private static func item(_ error: StorageError, prefix: KeyName?, after last: KeyName?) throws -> Item {
     guard let key = error.key, last.map({ key > $0 }) ?? true, prefix.map(key.hasPrefix) ?? true else { throw error }
     return .skipped(Skipped(key: key, error: error))
   }
@@ -118,7 +118,7 @@ extension Listing.Item {
     return .skipped(Skipped(key: key, error: .ringIsLost(location: engine.description, key: key)))
   }
 
-  var key: StoreKey {
+  var key: KeyName {
     switch self {
     case .found(let found): found.key
     case .skipped(let skipped): skipped.key

@@ -19,7 +19,7 @@ extension StorageEngine {
     guard capabilities.contains([.snapshots, .listing]) else { return }
     do {
       let items = try await withSnapshot { snapshot in
-        try await Listing<StoreEntrySummary>.page(of: snapshot, prefix: nil, after: nil)
+        try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: nil, after: nil)
       }
       for case .found(let summary) in items where summary.attributes.isSealed {
         // Another process may have created it since the caller looked for it.
@@ -30,7 +30,7 @@ extension StorageEngine {
   }
 
   /// Throws `keyUnavailable` if one of the keys is not found in a store that has lost its key ring.
-  func requireShownNames(of keys: [StoreKey]) async throws {
+  func requireShownNames(of keys: [KeyName]) async throws {
     for key in keys {
       do { if try await summary(of: key) != nil { continue } } catch let error as StorageError
         where [.damaged, .unfinished].contains(error.code)

@@ -51,7 +51,7 @@ struct MixedTarget: Sendable {
   }
 
   /// Returns the error for a value that has to be encrypted, if the key of TO is not given.
-  func refusal(of key: StoreKey) -> StorageError? { hasKey ? nil : plain.refusal(of: key) }
+  func refusal(of key: KeyName) -> StorageError? { hasKey ? nil : plain.refusal(of: key) }
 
   /// Returns the form of a value of FROM.
   func form(of entry: StoreEntry) async throws -> Form {

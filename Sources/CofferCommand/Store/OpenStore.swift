@@ -125,8 +125,8 @@ extension Passphrases {
 }
 
 /// A configuration that prints recovery and damage reports as warnings, since the command continues after them.
-private var tellingSlots: SlotConfiguration {
-  var configuration = SlotConfiguration()
+private var tellingSlots: SlotEngine.Configuration {
+  var configuration = SlotEngine.Configuration()
   configuration.onRecovery = { report in
     if !report.lost.isEmpty {
       let keys = report.lost.map { "'\($0.string.oneLine())'" }.joined(separator: ", ")

@@ -19,7 +19,7 @@ struct Passphrases: Sendable {
   /// Whether the systemd credential is a source: it is the present passphrase of a store, never a new one.
   private let usesCredential: Bool
   /// What opening a store does with data of another origin.
-  var foreignData = ForeignDataPolicy.refuse
+  var foreignData = ForeignData.Policy.refuse
 
   /// - Parameters:
   ///   - file: the option that names a file.

@@ -3,7 +3,7 @@ import CofferTerminal
 
 /// A value that a command skipped, with the reason. The value itself is not kept, so it cannot be printed.
 struct Skipped: Sendable {
-  let key: StoreKey
+  let key: KeyName
   let error: StorageError
 
   /// Whether the stored bytes are not those that were written; if not, the value could not be read or written.

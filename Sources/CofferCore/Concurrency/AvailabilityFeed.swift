@@ -8,7 +8,7 @@ package struct AvailabilityFeed: Sendable {
   package init(_ present: StoreAvailability = .available, events: CofferEvents? = nil, location: String = "") {
     feed = LatestValueFeed(present)
     (self.events, self.location) = (events, location)
-    if present != .available { events?.tellLater(location, .availabilityChanged(present)) }
+    if present != .available { events?.emitLater(location, .availabilityChanged(present)) }
   }
 
   /// Returns the availability stream of a closed handle: one unavailable state, then the end.
@@ -24,7 +24,7 @@ package struct AvailabilityFeed: Sendable {
 
   package func set(_ availability: StoreAvailability) {
     // Under the lock of the feed, so that changes are told in their order.
-    feed.set(availability) { events?.tellLater(location, .availabilityChanged(availability)) }
+    feed.set(availability) { events?.emitLater(location, .availabilityChanged(availability)) }
   }
 
   /// Ends all streams after a last, unavailable state, which later subscribers also receive.

@@ -41,10 +41,10 @@ extension EngineDecorator {
     try await base.commit(batch, from: origin)
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await base.entry(key) }
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await base.entries(keys) }
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await base.record(name) }
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
+  public func entry(_ key: KeyName) async throws -> StoreEntry? { try await base.entry(key) }
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await base.entries(keys) }
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try await base.record(name) }
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R

@@ -24,7 +24,7 @@ extension StorageEngine {
   }
 
   /// Whether a value of a key, or of any key with a prefix, is stored, even if it has expired.
-  package func stores(_ key: StoreKey, isPrefix: Bool) async throws -> Bool {
+  package func stores(_ key: KeyName, isPrefix: Bool) async throws -> Bool {
     guard let engine = firstBehind({ $0 as? any ExpiringEngine }) else { return false }
     let first = try await engine.withStoredSnapshot { try await $0.summaries(prefix: key, after: nil, limit: 1).first }
     return first.map { isPrefix || $0.key == key } ?? false

@@ -18,16 +18,16 @@ package struct PresentSnapshot: StorageSnapshot {
 
   package var revision: StoreRevision { base.revision }
 
-  package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  package func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await base.entries(keys).map { $0?.present(at: date) }
   }
 
-  package func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  package func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try await base.summary(of: key), await !isAbsent(summary) else { return nil }
     return summary
   }
 
-  package func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  package func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try await present(after: after, \.key) {
       try await base.page(prefix: prefix, after: $0, limit: limit)
     } isAbsent: {
@@ -35,7 +35,7 @@ package struct PresentSnapshot: StorageSnapshot {
     }
   }
 
-  package func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  package func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try await present(after: after, \.key) {
       try await base.summaries(prefix: prefix, after: $0, limit: limit)
     } isAbsent: {
@@ -44,7 +44,7 @@ package struct PresentSnapshot: StorageSnapshot {
   }
 
   /// Whether the value of a summary has expired. A value that cannot be read is listed.
-  private func isAbsent(_ summary: StoreEntrySummary) async -> Bool {
+  private func isAbsent(_ summary: StoreEntry.Summary) async -> Bool {
     guard summary.attributes.isExpired(at: date) else { return false }
     guard confirmsSummaries else { return true }
     return (try? await base.entries([summary.key]))?.first??.attributes.isExpired(at: date) ?? false
@@ -52,7 +52,7 @@ package struct PresentSnapshot: StorageSnapshot {
 
   /// Returns the next page that is not empty without its absent items: only the end of the store is an empty page.
   private func present<Item>(
-    after: StoreKey?, _ key: KeyPath<Item, StoreKey>, read: (StoreKey?) async throws -> [Item],
+    after: KeyName?, _ key: KeyPath<Item, KeyName>, read: (KeyName?) async throws -> [Item],
     isAbsent: (Item) async -> Bool
   ) async throws -> [Item] {
     var last = after

@@ -16,7 +16,7 @@ public struct QuarantinedValue: Hashable, Sendable {
   /// The name of the bytes within the quarantine of their store.
   public let id: String
   /// The key of the value; `nil` if it is not known, or for a whole file.
-  public let key: StoreKey?
+  public let key: KeyName?
   /// The date when the bytes were put aside.
   public let date: Date
   /// The number of bytes as they are stored, which in a sealed store includes its encryption; `nil` if it is not
@@ -26,7 +26,7 @@ public struct QuarantinedValue: Hashable, Sendable {
   public let reason: Reason
 
   /// Creates the description that an engine returns from a listing.
-  public init(id: String, key: StoreKey?, date: Date, size: Int?, reason: Reason) {
+  public init(id: String, key: KeyName?, date: Date, size: Int?, reason: Reason) {
     self.id = id
     self.key = key
     self.date = date
@@ -66,7 +66,7 @@ public protocol QuarantiningEngine: StorageEngine {
   /// - Returns: `nil` if there is no value, if it is intact, or if its revision is damaged as well.
   /// - Throws: ``StorageError``: `damaged` if more than the value is damaged; the reason why its bytes cannot be kept
   ///   or why it must not be replaced, such as `diskFull` or `permissionDenied`.
-  func damage(of key: StoreKey) async throws -> DamageReport?
+  func damage(of key: KeyName) async throws -> DamageReport?
 }
 
 /// An engine whose quarantine also accepts what the store itself finds intact, such as an envelope that does not open.
@@ -88,7 +88,7 @@ extension QuarantiningEngine {
   ///   errors of a commit.
   @discardableResult
   public func restoreQuarantined(
-    _ id: String, as key: StoreKey, from origin: StoreOrigin = StoreOrigin()
+    _ id: String, as key: KeyName, from origin: StoreOrigin = StoreOrigin()
   ) async throws -> StoreCommit {
     guard let value = try await quarantinedValues().first(where: { $0.id == id }) else {
       throw StorageError.notQuarantined(id, location: description)

@@ -20,12 +20,12 @@ package enum SealedValue {
   }
 }
 
-extension SystemRecordName {
+extension SystemRecord.Name {
   /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
-  package static let keyRing = SystemRecordName("encryption" as StoreKey)
+  package static let keyRing = SystemRecord.Name("encryption" as KeyName)
   /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both
   /// are there, a commit with a plain value is refused, also one through a handle that was opened before.
-  package static let onlyEnvelopes = SystemRecordName("encryption.only" as StoreKey)
+  package static let onlyEnvelopes = SystemRecord.Name("encryption.only" as KeyName)
 }
 
 extension ValueAttribute<UInt8> {
@@ -76,7 +76,7 @@ extension StorageError.Code {
 
 extension StorageError {
   /// Returns the error for encrypted values whose key ring is missing.
-  package static func ringIsLost(location: String, key: StoreKey? = nil) -> StorageError {
+  package static func ringIsLost(location: String, key: KeyName? = nil) -> StorageError {
     StorageError(
       .keyUnavailable, "The store holds encrypted values and has no key ring: the key ring was lost.",
       advice: "Restore the store from a backup: of a store of files with the directory .coffer, of preferences with "
@@ -87,7 +87,7 @@ extension StorageError {
   /// Returns the error for a value whose bytes are not what was stored under its key: they are an envelope that was not
   /// opened, or in the form of another program. Returns `nil` for any other.
   package static func otherForm(
-    _ attributes: ValueAttributes, at location: @autoclosure () -> String, key: StoreKey
+    _ attributes: ValueAttributes, at location: @autoclosure () -> String, key: KeyName
   ) -> StorageError? {
     guard !attributes.isEmpty else { return nil }
     guard !attributes.isSealed else { return .isSealed(key, location: location()) }
@@ -100,14 +100,14 @@ extension StorageError {
   }
 
   /// Returns the error for a plain value in a store whose values are all encrypted.
-  package static func takesOnlyEnvelopes(_ key: StoreKey?, location: String) -> StorageError {
+  package static func takesOnlyEnvelopes(_ key: KeyName?, location: String) -> StorageError {
     StorageError(
       .keyUnavailable, "All values of the store are encrypted, and it was opened without its key.",
       advice: "Open it again with the key. Nothing was written.", location: location, key: key)
   }
 
   /// Returns the error for an envelope that is read without encryption.
-  package static func isSealed(_ key: StoreKey, location: String) -> StorageError {
+  package static func isSealed(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .keyUnavailable, "The value is encrypted, and the store was opened without encryption or has lost its key ring.",
       advice: "Open the store with its key. If it has no key ring, restore it from a backup: of a store of files with "

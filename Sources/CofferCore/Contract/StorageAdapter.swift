@@ -38,19 +38,19 @@ public protocol EngineBacked: StorageAdapter {
 
 extension EngineBacked {
   public func read(key: String) async throws -> Data? {
-    try await engine.entry(StoreKey(key))?.requiringPlain(at: engine.description).value
+    try await engine.entry(KeyName(key))?.requiringPlain(at: engine.description).value
   }
 
   public func write(key: String, data: Data) async throws {
-    try await engine.commit(WriteBatch([.put(StoreKey(key), data)]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName(key), data)]), from: origin)
   }
 
   public func delete(key: String) async throws {
-    try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(KeyName(key))]), from: origin)
   }
 
   public func exists(key: String) async -> Bool {
-    guard let key = try? StoreKey(key) else { return false }  // No store can hold such a key.
+    guard let key = try? KeyName(key) else { return false }  // No store can hold such a key.
     do { return try await engine.contains(key) } catch { return true }
   }
 }

@@ -37,21 +37,21 @@ public protocol StorageEngine: Sendable {
 
   /// Returns the entry of one key, or `nil` if the key is proven absent or its value has expired.
   /// - Throws: ``StorageError`` if the entry cannot be read.
-  func entry(_ key: StoreKey) async throws -> StoreEntry?
+  func entry(_ key: KeyName) async throws -> StoreEntry?
 
   /// Returns the entries of several keys in the same order. All belong to one state if the engine has snapshots.
   /// - Throws: ``StorageError`` if one of the entries cannot be read.
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?]
 
   /// Returns a system record, or `nil` if it is absent.
   /// - Throws: ``StorageError``; ``StorageError/Code-swift.struct/unsupported`` without ``StoreCapabilities``'
   ///   `systemRecords`.
-  func record(_ name: SystemRecordName) async throws -> SystemRecord?
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord?
 
   /// Returns the summary of one key without reading the value, or `nil` if the key is proven absent. The cost does not
   /// depend on the size of the value.
   /// - Throws: ``StorageError`` if it cannot be determined whether there is a value.
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary?
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary?
 
   /// Calls `body` with a snapshot of one state of the store, and returns its result.
   ///
@@ -95,30 +95,30 @@ extension StorageEngine {
   public var clock: StoreClock { .system }
   public var events: CofferEvents? { nil }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: KeyName) async throws -> StoreEntry? {
     try await entries([key])[0]
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await withSnapshot { try await $0.entries(keys) }
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     throw StorageError.unsupported(
       "system records", advice: "Keep them in one of the built-in engines.", location: description)
   }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
-    try await entry(key).map(StoreEntrySummary.init)
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
+    try await entry(key).map(StoreEntry.Summary.init)
   }
 
   /// Returns whether `key` has a value, without reading it. The cost does not depend on the size of the value.
   /// - Throws: ``StorageError`` if the store cannot be read; `false` means proven absent.
-  public func contains(_ key: StoreKey) async throws -> Bool { try await summary(of: key) != nil }
+  public func contains(_ key: KeyName) async throws -> Bool { try await summary(of: key) != nil }
 
   /// Returns the summaries of all values whose keys start with `prefix`, in the order of the keys, from one snapshot.
   /// - Throws: ``StorageError``; ``StorageError/Code-swift.struct/unsupported`` if the engine has no listings.
-  public func summaries(prefix: StoreKey? = nil) async throws -> [StoreEntrySummary] {
+  public func summaries(prefix: KeyName? = nil) async throws -> [StoreEntry.Summary] {
     try await withSnapshot { try await $0.allSummaries(prefix: prefix) }
   }
 

@@ -97,7 +97,7 @@ public struct StorageError: Error, Sendable {
   /// The location of the store, such as `sqlite:/var/lib/shop/app.db`; may be empty.
   public let location: String
   /// The key of the failed operation, if any.
-  public let key: StoreKey?
+  public let key: KeyName?
   /// The error of the operating system or library that caused the failure, if any.
   public let underlying: Underlying?
   /// What was recognized, if the code is `foreignFormat`.
@@ -107,7 +107,7 @@ public struct StorageError: Error, Sendable {
 
   /// Creates an error for an engine or adapter to throw. Never put a stored value into the message.
   public init(
-    _ code: Code, _ message: String, advice: String = "", location: String = "", key: StoreKey? = nil,
+    _ code: Code, _ message: String, advice: String = "", location: String = "", key: KeyName? = nil,
     underlying: Underlying? = nil
   ) {
     self.code = code
@@ -119,7 +119,7 @@ public struct StorageError: Error, Sendable {
   }
 
   /// Returns a copy of this error with the location and key filled in where they are missing.
-  package func locating(at location: String, key: StoreKey? = nil) -> StorageError {
+  package func locating(at location: String, key: KeyName? = nil) -> StorageError {
     var error = StorageError(
       code, message, advice: advice, location: self.location.isEmpty ? location : self.location, key: self.key ?? key,
       underlying: underlying)

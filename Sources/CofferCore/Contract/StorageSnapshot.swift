@@ -7,29 +7,29 @@ public protocol StorageSnapshot: Sendable {
   var revision: StoreRevision { get }
 
   /// Returns the entries of `keys` in the same order, with `nil` for each absent key.
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?]
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?]
 
   /// Returns the summary of one key without reading the value, or `nil` if the key is absent.
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary?
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary?
 
   /// Returns up to `limit` entries in the order of their keys: those whose key starts with `prefix` and sorts after
   /// `after`.
   ///
   /// Pass the last key of a page as `after` to read the next one. Only an empty page is the end: a page may be shorter
   /// than `limit` although more entries follow, since engines keep pages of large values small.
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry]
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry]
 
   /// Returns a page of summaries, as ``page(prefix:after:limit:)`` does of entries, without reading the values.
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary]
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary]
 }
 
 extension StorageSnapshot {
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
-    try await entries([key])[0].map(StoreEntrySummary.init)
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
+    try await entries([key])[0].map(StoreEntry.Summary.init)
   }
 
-  public func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
-    try await page(prefix: prefix, after: after, limit: limit).map(StoreEntrySummary.init)
+  public func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
+    try await page(prefix: prefix, after: after, limit: limit).map(StoreEntry.Summary.init)
   }
 
   /// Calls `body` with every entry whose key starts with `prefix`, in the order of the keys.
@@ -38,7 +38,7 @@ extension StorageSnapshot {
   ///   - pageSize: the maximum number of entries that are in memory at once; 1,000 by default.
   ///   - body: called with one entry at a time.
   /// - Throws: Any error of `body`; ``StorageError`` if an entry cannot be read.
-  public func forEach(prefix: StoreKey? = nil, pageSize: Int = 1_000, _ body: (StoreEntry) async throws -> Void)
+  public func forEach(prefix: KeyName? = nil, pageSize: Int = 1_000, _ body: (StoreEntry) async throws -> Void)
     async throws
   {
     try await forEachPage(prefix: prefix, pageSize: pageSize) { page in
@@ -48,7 +48,7 @@ extension StorageSnapshot {
 
   /// Calls `body` with every page of up to `pageSize` entries, none of them empty.
   package func forEachPage(
-    prefix: StoreKey? = nil, after: StoreKey? = nil, pageSize: Int = 1_000, _ body: ([StoreEntry]) async throws -> Void
+    prefix: KeyName? = nil, after: KeyName? = nil, pageSize: Int = 1_000, _ body: ([StoreEntry]) async throws -> Void
   ) async throws {
     var last = after
     while true {
@@ -61,8 +61,8 @@ extension StorageSnapshot {
 
   /// Returns the summaries of all values whose keys start with `prefix`, in the order of the keys.
   /// - Throws: ``StorageError`` if they cannot be read.
-  public func allSummaries(prefix: StoreKey? = nil) async throws -> [StoreEntrySummary] {
-    var all: [StoreEntrySummary] = []
+  public func allSummaries(prefix: KeyName? = nil) async throws -> [StoreEntry.Summary] {
+    var all: [StoreEntry.Summary] = []
     while true {
       let page = try await summaries(prefix: prefix, after: all.last?.key, limit: 1_000)
       if page.isEmpty { return all }

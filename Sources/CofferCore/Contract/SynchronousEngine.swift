@@ -10,7 +10,7 @@ package protocol SynchronousEngine: StorageEngine {
   /// Returns the entry of a key, or `nil` if it is proven absent, on the caller's thread. It belongs to
   /// ``StorageEngine/latestRevision`` at the time of the call or to a later revision.
   /// - Throws: `StorageError` if the entry cannot be read; `busy` if that requires work that has to suspend.
-  func entryNow(_ key: StoreKey) throws -> StoreEntry?
+  func entryNow(_ key: KeyName) throws -> StoreEntry?
 
   /// Accepts a batch, in the order of the calls, and passes its outcome to `completion`, before or after returning.
   func submit(
@@ -23,7 +23,7 @@ extension SynchronousEngine {
 }
 
 extension MemoryEngine: SynchronousEngine {
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  package func entryNow(_ key: KeyName) throws -> StoreEntry? {
     try content().entry(key)?.present(at: clock.now())
   }
 
@@ -31,7 +31,7 @@ extension MemoryEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
-    let told = events?.telling(batch, to: self, completion) ?? completion
+    let told = events?.emitting(batch, to: self, completion) ?? completion
     told(Result { try commitNow(batch, from: origin) })
   }
 }

@@ -4,7 +4,7 @@ package import Foundation
 /// Returns the CRC-32 (zlib, RFC 1952) of a key's size and bytes and of a value; ``bound(_:to:)`` adds the revision.
 ///
 /// It detects damage, not tampering.
-package func checksum(_ key: StoreKey, _ value: UnsafeRawBufferPointer) -> UInt32 {
+package func checksum(_ key: KeyName, _ value: UnsafeRawBufferPointer) -> UInt32 {
   key.withBytes { name in
     var sum = crc(0, UInt16(truncatingIfNeeded: name.count).littleEndian)
     sum = crc(sum, name)
@@ -17,7 +17,7 @@ package func checksumOfBytes(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
   crc(0, bytes)
 }
 
-package func checksum(_ key: StoreKey, _ value: Data) -> UInt32 {
+package func checksum(_ key: KeyName, _ value: Data) -> UInt32 {
   value.withUnsafeBytes { checksum(key, $0) }
 }
 

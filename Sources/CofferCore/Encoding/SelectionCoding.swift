@@ -26,7 +26,7 @@ extension StoreSelection {
       let names = flags & Self.recordsFlag == 0 ? [] : reader.names(), reader.isAtEnd,
       names.isEmpty == (flags & Self.recordsFlag == 0)
     else { return nil }
-    let records = names.map { SystemRecordName($0) }
+    let records = names.map { SystemRecord.Name($0) }
     if flags & Self.everythingFlag != 0 {
       guard keys.isEmpty, prefixes.isEmpty else { return nil }
       self = .everything(records: records)
@@ -37,7 +37,7 @@ extension StoreSelection {
 }
 
 extension [UInt8] {
-  fileprivate mutating func append(_ names: [StoreKey]) {
+  fileprivate mutating func append(_ names: [KeyName]) {
     append(number: UInt64(names.count))
     for name in names {
       name.withBytes { content in
@@ -81,14 +81,14 @@ private struct ByteReader {
     return nil
   }
 
-  mutating func names() -> [StoreKey]? {
+  mutating func names() -> [KeyName]? {
     guard let count = number(), count <= UInt64(bytes.count - position) else { return nil }
-    var names: [StoreKey] = []
+    var names: [KeyName] = []
     names.reserveCapacity(Int(count))
     for _ in 0..<count {
       guard let size = number(), size <= UInt64(bytes.count - position) else { return nil }
       let range = position..<(position + Int(size))
-      guard let text = String(validating: bytes[range], as: UTF8.self), let key = try? StoreKey(text) else {
+      guard let text = String(validating: bytes[range], as: UTF8.self), let key = try? KeyName(text) else {
         return nil
       }
       names.append(key)

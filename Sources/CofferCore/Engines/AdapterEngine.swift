@@ -64,7 +64,7 @@ public final class AdapterEngine: StorageEngine {
     }
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try checkOpen()
     var entries: [StoreEntry?] = []
     for key in keys {
@@ -76,10 +76,10 @@ public final class AdapterEngine: StorageEngine {
 
   /// Asks the adapter whether there is a value, without reading it. Size and date are `nil`, since they are unknown. An
   /// adapter's `exists` cannot throw: a summary is also returned when the adapter cannot tell.
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try checkOpen()
     guard await adapter.exists(key: key.string) else { return nil }
-    return StoreEntrySummary(key: key, size: nil, revision: .zero, date: nil)
+    return StoreEntry.Summary(key: key, size: nil, revision: .zero, date: nil)
   }
 
   public func withSnapshot<R: Sendable>(
@@ -114,7 +114,7 @@ public final class AdapterEngine: StorageEngine {
   }
 
   /// Runs a call to the adapter and wraps its errors with a code, the location of the store and the key.
-  private func locating<R>(_ key: StoreKey, _ body: () async throws -> R) async throws -> R {
+  private func locating<R>(_ key: KeyName, _ body: () async throws -> R) async throws -> R {
     do {
       return try await body()
     } catch let error as StorageError {

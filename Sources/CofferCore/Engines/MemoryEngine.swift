@@ -95,14 +95,14 @@ public final class MemoryEngine: ExpiringEngine {
     feed.publish([commit])
     guard let events else { return }
     let facts = StoreEvent.Commit(commit, batch, .relaxed, since: .now, isSweep: true)
-    events.tellLater(description, .committed(facts))
+    events.emitLater(description, .committed(facts))
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try entryNow(key) }
+  public func entry(_ key: KeyName) async throws -> StoreEntry? { try entryNow(key) }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try content().records[name] }
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try content().records[name] }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try content().summary(key), !summary.attributes.isExpired(at: clock.now()) else { return nil }
     return summary
   }
@@ -154,28 +154,28 @@ struct MemoryContent: Sendable {
     let date: Date
   }
 
-  private var values: [StoreKey: Value] = [:]
-  private(set) var records: [SystemRecordName: SystemRecord] = [:]
+  private var values: [KeyName: Value] = [:]
+  private(set) var records: [SystemRecord.Name: SystemRecord] = [:]
   private(set) var revision = StoreRevision.zero
   /// The dates from which values are absent.
-  private var expiries: [StoreKey: Date] = [:]
+  private var expiries: [KeyName: Date] = [:]
 
-  var sortedKeys: [StoreKey] { values.keys.sorted() }
+  var sortedKeys: [KeyName] { values.keys.sorted() }
 
-  func entry(_ key: StoreKey) -> StoreEntry? {
+  func entry(_ key: KeyName) -> StoreEntry? {
     values[key].map { StoreEntry(key: key, value: $0.data, revision: $0.revision, attributes: $0.attributes) }
   }
 
-  func summary(_ key: StoreKey) -> StoreEntrySummary? {
+  func summary(_ key: KeyName) -> StoreEntry.Summary? {
     values[key].map {
-      StoreEntrySummary(
+      StoreEntry.Summary(
         key: key, size: $0.data.count, revision: $0.revision, date: $0.date, attributes: $0.attributes)
     }
   }
 
   /// Returns values that had expired at a date.
-  func expired(at date: Date, limit: Int) -> [(key: StoreKey, revision: StoreRevision)] {
-    var expired: [(key: StoreKey, revision: StoreRevision)] = []
+  func expired(at date: Date, limit: Int) -> [(key: KeyName, revision: StoreRevision)] {
+    var expired: [(key: KeyName, revision: StoreRevision)] = []
     for key in expiries.keys where expired.count < limit {
       if let value = values[key], value.attributes.isExpired(at: date) { expired.append((key, value.revision)) }
     }
@@ -230,7 +230,7 @@ struct MemoryContent: Sendable {
 private final class MemorySnapshot: StorageSnapshot {
   private struct State {
     var content: MemoryContent?
-    var sortedKeys: [StoreKey]?
+    var sortedKeys: [KeyName]?
   }
 
   let revision: StoreRevision
@@ -245,24 +245,24 @@ private final class MemorySnapshot: StorageSnapshot {
 
   func end() { state.withLock { $0.content = nil } }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { keys.map(try present().entry) }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { keys.map(try present().entry) }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try present().summary(key) }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try present().summary(key) }
 
   private func present() throws -> MemoryContent {
     try state.withLock { $0.content } ?? { throw StorageError.snapshotEnded(location) }()
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try list(prefix: prefix, after: after, limit: limit) { $0.entry($1) }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try list(prefix: prefix, after: after, limit: limit) { $0.summary($1) }
   }
 
   private func list<R: Sendable>(
-    prefix: StoreKey?, after: StoreKey?, limit: Int, _ item: (MemoryContent, StoreKey) -> R?
+    prefix: KeyName?, after: KeyName?, limit: Int, _ item: (MemoryContent, KeyName) -> R?
   ) throws -> [R] {
     try state.withLock { state in
       guard let content = state.content else { throw StorageError.snapshotEnded(location) }
@@ -286,7 +286,7 @@ private final class MemorySnapshot: StorageSnapshot {
 
 extension StorageError {
   /// Returns the error for a precondition that did not hold.
-  package static func preconditionFailed(_ key: StoreKey, location: String) -> StorageError {
+  package static func preconditionFailed(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .preconditionFailed, "Another writer changed the value after it was read.",
       advice: "Nothing was written. Read it again and repeat the change.", location: location, key: key)

@@ -40,7 +40,7 @@ extension ReadOnlyEngine: SynchronousEngine {
     try base.requireSynchronousUse()
   }
 
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  package func entryNow(_ key: KeyName) throws -> StoreEntry? {
     try requireSynchronousUse()
     return try (base as? any SynchronousEngine)?.entryNow(key)
   }

@@ -10,7 +10,7 @@ extension CofferEvents {
     do {
       return try await body(span, start)
     } catch {
-      tell(Self.failure(operation, error, transaction, since: start, at: location), in: span)
+      emit(Self.failure(operation, error, transaction, since: start, at: location), in: span)
       throw error
     }
   }
@@ -26,7 +26,7 @@ extension CofferEvents {
     do {
       return try body(span, start)
     } catch {
-      tell(Self.failure(operation, error, nil, since: start, at: location), in: span)
+      emit(Self.failure(operation, error, nil, since: start, at: location), in: span)
       throw error
     }
   }
@@ -37,13 +37,13 @@ extension CofferEvents {
   ) async throws -> StoreCommit {
     try await span(.commit, at: engine.description, transaction: batch.transaction) { span, start in
       let commit = try await body()
-      if let event = Self.commit(commit, batch, since: start, engine) { tell(event, in: span) }
+      if let event = Self.commit(commit, batch, since: start, engine) { emit(event, in: span) }
       return commit
     }
   }
 
   /// Returns a handler of the outcome of a batch that tells it on the queue, then calls `completion`.
-  package func telling(
+  package func emitting(
     _ batch: WriteBatch, to engine: some StorageEngine,
     _ completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) -> @Sendable (Result<StoreCommit, any Error>) -> Void {
@@ -51,10 +51,10 @@ extension CofferEvents {
     return { [self] result in
       switch result {
       case .success(let commit):
-        if let event = Self.commit(commit, batch, since: start, engine) { tellLater(event.location, event.kind) }
+        if let event = Self.commit(commit, batch, since: start, engine) { emitLater(event.location, event.kind) }
       case .failure(let error):
         let event = Self.failure(.commit, error, batch.transaction, since: start, at: engine.description)
-        tellLater(event.location, event.kind)
+        emitLater(event.location, event.kind)
       }
       completion(result)
     }
@@ -120,7 +120,7 @@ extension CofferEvents? {
     guard let events = self else { return try await open() }
     return try await events.span(.open, at: location()) { span, start in
       let engine = try await open()
-      events.tell(StoreEvent(engine, isReadOnly: isReadOnly(engine), since: start), in: span)
+      events.emit(StoreEvent(engine, isReadOnly: isReadOnly(engine), since: start), in: span)
       return engine
     }
   }
@@ -132,7 +132,7 @@ extension CofferEvents? {
     guard let events = self else { return try open() }
     return try events.spanNow(.open, at: location()) { span, start in
       let engine = try open()
-      events.tell(StoreEvent(engine, isReadOnly: isReadOnly(engine), since: start), in: span)
+      events.emit(StoreEvent(engine, isReadOnly: isReadOnly(engine), since: start), in: span)
       return engine
     }
   }

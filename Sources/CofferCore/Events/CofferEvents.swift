@@ -36,16 +36,16 @@ public final class CofferEvents: Sendable {
   }
 
   /// Tells an event, in the task of the caller: for engines outside of this package.
-  public func tell(_ event: StoreEvent) { handler(event) }
+  public func emit(_ event: StoreEvent) { handler(event) }
 
   /// Tells an event that belongs to a span.
-  package func tell(_ event: StoreEvent, in span: StoreSpan?) {
+  package func emit(_ event: StoreEvent, in span: StoreSpan?) {
     if let span { tracer?.event(event, in: span) }
     handler(event)
   }
 
   /// Tells an event on the queue, after those that were passed before. Can be called under a lock.
-  package func tellLater(_ location: String, _ kind: StoreEvent.Kind) {
+  package func emitLater(_ location: String, _ kind: StoreEvent.Kind) {
     queue.async { [handler] in handler(StoreEvent(location: location, kind)) }
   }
 

@@ -1,9 +1,11 @@
-/// What opening a store does where data of another origin is found instead of a store.
-public enum ForeignDataPolicy: String, Sendable, Hashable, CaseIterable {
-  /// Opening throws `foreignFormat`, which says what was recognized, and changes nothing. The default.
-  case refuse
-  /// The data is used as it is: each file or preference is a value, whose bytes nobody converts.
-  case ignore
+extension ForeignData {
+  /// What opening a store does where data of another origin is found instead of a store.
+  public enum Policy: String, Sendable, Hashable, CaseIterable {
+    /// Opening throws `foreignFormat`, which says what was recognized, and changes nothing. The default.
+    case refuse
+    /// The data is used as it is: each file or preference is a value, whose bytes nobody converts.
+    case ignore
+  }
 }
 
 /// What was recognized where a store was to be opened: data that no store of Coffer contains.
@@ -42,7 +44,7 @@ public struct ForeignData: Sendable, Hashable {
   /// The first names in the order of their bytes, at most five.
   public let examples: [String]
   /// The forms of the values that were looked at, with their numbers; empty for a database.
-  public let encodings: [ForeignEncoding: Int]
+  public let encodings: [ForeignData.Encoding: Int]
   /// The program or library that the data shows as its writer, such as "GRDB"; `nil` if it shows none.
   public let writer: String?
 
@@ -50,7 +52,7 @@ public struct ForeignData: Sendable, Hashable {
   /// - Parameter names: all names that were counted. The first five of them are kept.
   package init(
     _ container: Container, at location: String, names: [String], hasMore: Bool = false,
-    encodings: [ForeignEncoding: Int] = [:], writer: String? = nil
+    encodings: [ForeignData.Encoding: Int] = [:], writer: String? = nil
   ) {
     self.container = container
     self.location = location
@@ -81,7 +83,7 @@ public struct ForeignData: Sendable, Hashable {
   }
 
   private var forms: String {
-    let found = ForeignEncoding.allCases.filter { encodings[$0] != nil }
+    let found = ForeignData.Encoding.allCases.filter { encodings[$0] != nil }
     guard !found.isEmpty else { return "" }
     let looked = encodings.values.reduce(0, +)
     let scope = looked < count || hasMore ? "Of \(looked) that were looked at, the content is" : "Their content is"

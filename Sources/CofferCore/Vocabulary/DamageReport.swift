@@ -4,7 +4,7 @@
 /// the key again loses nothing.
 public struct DamageReport: Hashable, Sendable {
   /// The key of the damaged value; `nil` if a whole file with many values, or a copy of a store's key ring, is damaged.
-  public let key: StoreKey?
+  public let key: KeyName?
   /// The revision of the commit that wrote the value; zero for a whole file.
   public let revision: StoreRevision
   /// The number of damaged bytes; `nil` for a value in a store of secrets.
@@ -20,7 +20,7 @@ public struct DamageReport: Hashable, Sendable {
   public let quarantineID: String?
 
   package init(
-    key: StoreKey?, revision: StoreRevision, size: Int?, location: String, isCopyUsed: Bool = false,
+    key: KeyName?, revision: StoreRevision, size: Int?, location: String, isCopyUsed: Bool = false,
     quarantineID: String? = nil
   ) {
     self.key = key

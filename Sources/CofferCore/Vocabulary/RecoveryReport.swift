@@ -15,13 +15,13 @@ public struct RecoveryReport: Hashable, Sendable {
   /// keeps its previous value, which is announced as a change, and any remains of the new one are in the quarantine.
   /// Or the store was damaged, and the copy that replaced it has an older value or none: reading the key throws
   /// `damaged` until it is written again.
-  public let lost: [StoreKey]
+  public let lost: [KeyName]
   /// Whether the journal was missing and was rebuilt from the values. Revisions start again, and the transaction ids of
   /// earlier commits are lost.
   public let wasRebuilt: Bool
 
   package init(
-    location: String, completed: Int, edited: Int, quarantined: Int, lost: [StoreKey], wasRebuilt: Bool
+    location: String, completed: Int, edited: Int, quarantined: Int, lost: [KeyName], wasRebuilt: Bool
   ) {
     self.location = location
     self.completed = completed

@@ -46,9 +46,9 @@ extension StoreEntry {
 
 extension WriteBatch {
   /// The dates from which values of the batch are absent, by key; empty for most batches.
-  package var expiries: [StoreKey: Date] {
+  package var expiries: [KeyName: Date] {
     guard traits.contains(.expiries) else { return [:] }
-    var expiries: [StoreKey: Date] = [:]
+    var expiries: [KeyName: Date] = [:]
     for case .put(let key, _, let attributes) in operations where !attributes.isEmpty {
       expiries[key] = attributes.expires
     }
@@ -56,7 +56,7 @@ extension WriteBatch {
   }
 
   /// Creates the batch that removes expired values, unless they were replaced since they were found.
-  package init(sweeping expired: [(key: StoreKey, revision: StoreRevision)]) {
+  package init(sweeping expired: [(key: KeyName, revision: StoreRevision)]) {
     self.init(durability: .relaxed)
     for (key, revision) in expired {
       require(key, at: revision)

@@ -12,19 +12,19 @@ public struct WriteBatch: Sendable {
   /// One operation of a batch.
   public enum Operation: Hashable, Sendable {
     /// Stores a value with its attributes, replacing any existing ones.
-    case put(StoreKey, Data, ValueAttributes = .none)
+    case put(KeyName, Data, ValueAttributes = .none)
     /// Removes a value. Does nothing if there is none.
-    case delete(StoreKey)
+    case delete(KeyName)
     /// Removes every value whose key starts with the prefix; `nil` removes all values.
-    case clear(prefix: StoreKey?)
+    case clear(prefix: KeyName?)
     /// Fails the batch unless the key is at this revision **before** the batch; `nil` means absent.
-    case require(StoreKey, StoreRevision?)
+    case require(KeyName, StoreRevision?)
     /// Stores a system record, replacing any existing one.
-    case putRecord(SystemRecordName, Data)
+    case putRecord(SystemRecord.Name, Data)
     /// Removes a system record. Does nothing if there is none.
-    case deleteRecord(SystemRecordName)
+    case deleteRecord(SystemRecord.Name)
     /// Fails the batch unless the record is at this revision before the batch; `nil` means absent.
-    case requireRecord(SystemRecordName, StoreRevision?)
+    case requireRecord(SystemRecord.Name, StoreRevision?)
   }
 
   /// What the operations of a batch contain, so that nobody searches them for what most batches do not have.
@@ -85,23 +85,23 @@ public struct WriteBatch: Sendable {
   }
 
   /// Adds an operation that stores a value with its attributes, replacing any existing ones.
-  public mutating func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes = .none) {
+  public mutating func put(_ key: KeyName, _ value: Data, _ attributes: ValueAttributes = .none) {
     append(.put(key, value, attributes))
   }
   /// Adds an operation that removes a value, if there is one.
-  public mutating func delete(_ key: StoreKey) { append(.delete(key)) }
+  public mutating func delete(_ key: KeyName) { append(.delete(key)) }
   /// Adds an operation that removes every value whose key starts with `prefix`, or all values if it is `nil`.
-  public mutating func clear(prefix: StoreKey? = nil) { append(.clear(prefix: prefix)) }
+  public mutating func clear(prefix: KeyName? = nil) { append(.clear(prefix: prefix)) }
   /// Adds a precondition: the batch fails unless `key` is at `revision` (`nil`: absent) before it.
-  public mutating func require(_ key: StoreKey, at revision: StoreRevision?) {
+  public mutating func require(_ key: KeyName, at revision: StoreRevision?) {
     append(.require(key, revision))
   }
 
   /// The keys, prefixes and system records that the batch changes.
   public var selection: StoreSelection {
-    var keys: [StoreKey] = []
-    var prefixes: [StoreKey] = []
-    var records: [SystemRecordName] = []
+    var keys: [KeyName] = []
+    var prefixes: [KeyName] = []
+    var records: [SystemRecord.Name] = []
     var everything = false
     keys.reserveCapacity(operations.count)
     for operation in operations {
@@ -143,7 +143,7 @@ public struct WriteBatch: Sendable {
   }
 
   private func check(
-    _ attributes: ValueAttributes, of key: StoreKey, _ capabilities: StoreCapabilities, _ location: String
+    _ attributes: ValueAttributes, of key: KeyName, _ capabilities: StoreCapabilities, _ location: String
   ) throws {
     guard capabilities.contains(.attributes) else {
       throw StorageError.unsupported(
@@ -161,7 +161,7 @@ public struct WriteBatch: Sendable {
 
 extension [WriteBatch.Operation] {
   /// The key of the first value that is no envelope.
-  package var firstPlainKey: StoreKey? {
+  package var firstPlainKey: KeyName? {
     for case .put(let key, let value, let attributes) in self where SealedValue.isRefused(value, attributes) {
       return key
     }

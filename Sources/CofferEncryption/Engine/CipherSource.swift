@@ -26,14 +26,14 @@ final class CipherSource: Sendable {
 
   private let base: any StorageEngine
   let store: KeyRingStore
-  private let configuration: EncryptionConfiguration
+  private let configuration: EncryptedEngine.Configuration
   private let freshness: FreshnessGuard?
   private let state: Locked<State>
 
   /// - Parameter phase: the unfinished phase in which the handle serves, beside those that the configuration accepts.
   init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    _ configuration: EncryptionConfiguration, _ freshness: FreshnessGuard?, serving phase: KeyRing.Phase?
+    _ configuration: EncryptedEngine.Configuration, _ freshness: FreshnessGuard?, serving phase: KeyRing.Phase?
   ) throws {
     base = store.engine
     self.freshness = freshness
@@ -72,7 +72,7 @@ final class CipherSource: Sendable {
     }
     guard !serves else { return }
     if isFirst {
-      base.events?.tellLater(base.description, .encryptionUnfinished(isDecryption: ring.phase == .decrypting))
+      base.events?.emitLater(base.description, .encryptionUnfinished(isDecryption: ring.phase == .decrypting))
     }
     throw StorageError.isUnfinished(ring.phase, location: base.description)
   }
@@ -134,7 +134,7 @@ final class CipherSource: Sendable {
       let position = base.latestPosition
       defer { state.withLock { $0.reading = nil } }
       let open = try await store.reload(cipher.open)
-      guard configuration.freshness == nil || open.ring.generation >= cipher.ring.generation else {
+      guard configuration.rollbackProtection == nil || open.ring.generation >= cipher.ring.generation else {
         throw StorageError.ringIsOlder(
           open.ring.generation, than: cipher.ring.generation, location: base.description)
       }
@@ -161,7 +161,7 @@ final class CipherSource: Sendable {
   ) async throws -> StoreCipher {
     let cipher = current
     let open = try await store.update(
-      cipher.open, with: operations, refusingOlder: configuration.freshness != nil
+      cipher.open, with: operations, refusingOlder: configuration.rollbackProtection != nil
     ) { ring in
       try check(ring)
       try change(&ring)
@@ -199,7 +199,7 @@ final class CipherSource: Sendable {
   }
 }
 
-extension EncryptionConfiguration {
+extension EncryptedEngine.Configuration {
   /// The phases of a ring in which a handle serves.
   fileprivate func served(_ phase: KeyRing.Phase?) -> Set<KeyRing.Phase> {
     acceptsUnfinished ? Set(KeyRing.Phase.allCases) : [.complete, phase ?? .complete]

@@ -53,7 +53,7 @@ extension StoreCipher {
     guard !commit.changed.isEverything else {
       return records.count == commit.changed.records.count ? commit : commit.changing(.everything(records: records))
     }
-    var keys: [StoreKey] = []
+    var keys: [KeyName] = []
     keys.reserveCapacity(commit.changed.keys.count)
     for key in commit.changed.keys {
       guard let name = names.knownName(of: key) ?? (key.size == OpaqueNames.size ? nil : key) else { return nil }
@@ -65,10 +65,10 @@ extension StoreCipher {
 }
 
 extension StoreSelection {
-  private static let sealedNames: [StoreKey] = ["encryption.k/", "encryption.p/"]
+  private static let sealedNames: [KeyName] = ["encryption.k/", "encryption.p/"]
 
   /// The records without those names by which earlier versions have kept the sealed names of keys in the journal.
-  fileprivate var realRecords: [SystemRecordName] {
+  fileprivate var realRecords: [SystemRecord.Name] {
     records.filter { record in !Self.sealedNames.contains { record.key.hasPrefix($0) } }
   }
 }

@@ -107,7 +107,7 @@ extension EncryptedEngine {
 
 extension WriteBatch.Operation {
   /// The key of an operation on one value.
-  var key: StoreKey? {
+  var key: KeyName? {
     switch self {
     case .put(let key, _, _), .delete(let key), .require(let key, _): key
     case .clear, .putRecord, .deleteRecord, .requireRecord: nil
@@ -115,7 +115,7 @@ extension WriteBatch.Operation {
   }
 }
 
-extension SystemRecordName {
+extension SystemRecord.Name {
   /// Whether the record belongs to the encryption of its store, which alone writes it.
   fileprivate var isReserved: Bool {
     let text = description

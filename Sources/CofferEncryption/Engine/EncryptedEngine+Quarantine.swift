@@ -32,7 +32,7 @@ extension EncryptedEngine: QuarantiningEngine {
   /// Returns a report of the damaged value of a key, whose bytes are in the quarantine when this returns. A value whose
   /// encryption key is missing, or that is stored in plain, is not damaged.
   /// - Throws: also `unsupported` if the store has no quarantine.
-  public func damage(of key: StoreKey) async throws -> DamageReport? {
+  public func damage(of key: KeyName) async throws -> DamageReport? {
     let cipher = cipher
     for stored in try cipher.storedKeys(of: key) {
       let found = try await renaming([key], cipher) { try await base.quarantine?.damage(of: stored) }
@@ -51,7 +51,7 @@ extension EncryptedEngine: QuarantiningEngine {
   }
 
   /// Puts an envelope that does not open into the quarantine; `nil` if it was replaced meanwhile.
-  private func keep(_ entry: StoreEntry, of name: StoreKey, _ cipher: StoreCipher) async throws -> DamageReport? {
+  private func keep(_ entry: StoreEntry, of name: KeyName, _ cipher: StoreCipher) async throws -> DamageReport? {
     guard let quarantine = base.quarantine as? any EntryQuarantiningEngine else {
       throw StorageError.unsupported(
         "a quarantine", advice: "The value stays as it is. Write the key again to replace it.", location: description)
@@ -64,14 +64,14 @@ extension EncryptedEngine: QuarantiningEngine {
     }
   }
 
-  private func report(_ key: StoreKey, _ revision: StoreRevision, _ size: Int?, _ id: String?) -> DamageReport {
+  private func report(_ key: KeyName, _ revision: StoreRevision, _ size: Int?, _ id: String?) -> DamageReport {
     DamageReport(
       key: key, revision: revision, size: capabilities.contains(.secrecy) ? nil : size, location: description,
       quarantineID: id)
   }
 
   /// Returns the name of a key in the quarantine; `nil` if it is not known.
-  private func name(ofQuarantined key: StoreKey?) async -> StoreKey? {
+  private func name(ofQuarantined key: KeyName?) async -> KeyName? {
     guard let key, let names = cipher.names else { return key }
     if let name = names.knownName(of: key) { return name }
     guard let summary = try? await base.summary(of: key) else { return nil }

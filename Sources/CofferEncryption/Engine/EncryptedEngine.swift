@@ -38,7 +38,7 @@ public final class EncryptedEngine: EngineDecorator {
   /// Creates the engine of a store whose key ring was opened.
   private init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    configuration: EncryptionConfiguration = EncryptionConfiguration(), freshness: FreshnessGuard? = nil,
+    configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(), freshness: FreshnessGuard? = nil,
     serving phase: KeyRing.Phase? = nil
   ) throws {
     base = store.engine
@@ -67,14 +67,16 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - `keyUnavailable` for a store with values and no key ring, so that values whose key ring was lost are not taken
   ///     for plain ones.
   ///   - `encryptionUnfinished` for one whose encryption or decryption is not finished, unless
-  ///     ``EncryptionConfiguration/acceptsUnfinished`` is set.
+  ///     ``EncryptedEngine/Configuration/acceptsUnfinished`` is set.
   ///   - `damaged` or `newerFormat` for the key ring.
   ///   - `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted,
   ///     if the configuration declares none.
   ///   - `rolledBack` for an older copy of the store.
-  ///   - `notFound`, `damaged` or `unavailable` for the anchor of the store (``EncryptionConfiguration/freshness``).
+  ///   - `notFound`, `damaged` or `unavailable` for the anchor of the store
+  ///     (``EncryptedEngine/Configuration/rollbackProtection``).
   public static func open(
-    _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration()
+    _ base: any StorageEngine, key: RootKeySource,
+    configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration()
   ) async throws -> EncryptedEngine {
     let missing = try await missing(in: base, configuration)
     return try await open(base, configuration) {
@@ -86,7 +88,7 @@ public final class EncryptedEngine: EngineDecorator {
   /// Returns whether a store without a key ring receives one: beside plain values only for single keys. A store with
   /// envelopes has lost its ring.
   static func missing(
-    in base: any StorageEngine, _ configuration: EncryptionConfiguration
+    in base: any StorageEngine, _ configuration: EncryptedEngine.Configuration
   ) async throws -> KeyRingStore.Missing {
     guard configuration.isEncrypted != nil, base.capabilities.contains([.snapshots, .listing]) else {
       return .create
@@ -106,7 +108,7 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - root: returns the root key.
   package static func open(
     _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing? = nil,
-    configuration: EncryptionConfiguration = EncryptionConfiguration(),
+    configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(),
     root: (RootKeyDerivation?) async throws -> RootKey
   ) async throws -> EncryptedEngine {
     let missing = if let missing { missing } else { try await self.missing(in: base, configuration) }
@@ -122,7 +124,7 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - change: changes the ring after it was compared with the anchor: a change gives an older ring a newer
   ///     generation.
   static func open(
-    _ base: any StorageEngine, _ configuration: EncryptionConfiguration, acceptingRollback accepts: Bool = false,
+    _ base: any StorageEngine, _ configuration: EncryptedEngine.Configuration, acceptingRollback accepts: Bool = false,
     serving phase: KeyRing.Phase? = nil, _ ring: (KeyRingStore) async throws -> OpenKeyRing,
     changing change: ((KeyRingStore, OpenKeyRing) async throws -> OpenKeyRing)? = nil
   ) async throws -> EncryptedEngine {
@@ -132,7 +134,7 @@ public final class EncryptedEngine: EngineDecorator {
         location: base.description)
     }
     try check(base, configuration.settings)
-    let reader = configuration.freshness.map { AnchorReader(settings: $0, location: base.description) }
+    let reader = configuration.rollbackProtection.map { AnchorReader(settings: $0, location: base.description) }
     // Read before the store, which only grows newer.
     let anchored = try await reader?.bytes()
     if let reader, let anchored, !accepts { try await FreshnessGuard.requireRing(base, anchored, reader) }
@@ -155,7 +157,7 @@ public final class EncryptedEngine: EngineDecorator {
       try await freshness?.check(anchored, open, in: store)
       try engine.ciphers.check(open.ring)
     }
-    if open.ring.comparedValues { base.events?.tell(StoreEvent(location: base.description, .valuesNotCompared)) }
+    if open.ring.comparedValues { base.events?.emit(StoreEvent(location: base.description, .valuesNotCompared)) }
     engine.beginUpkeep()
     return engine
   }
@@ -209,7 +211,7 @@ public final class EncryptedEngine: EngineDecorator {
 
   // MARK: Reading
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: KeyName) async throws -> StoreEntry? {
     let cipher = cipher
     guard hidesNames else {
       if !cipher.isTransitional {
@@ -226,7 +228,7 @@ public final class EncryptedEngine: EngineDecorator {
     return entry == nil && ciphers.isCurrent(cipher) ? nil : try await entries([key])[0]
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await opening { cipher in
       guard hidesNames else { return try await entries(keys, under: cipher) { try await base.entries($0) } }
       return try await confirmingAbsence(cipher) { cipher in
@@ -237,7 +239,7 @@ public final class EncryptedEngine: EngineDecorator {
     }
   }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard hidesNames else { return try await base.summary(of: key).map { cipher.summary($0, of: key) } }
     return try await confirmingAbsence(cipher) { cipher in
       try await summary(of: key, under: cipher) { try await base.summary(of: $0) }
@@ -268,7 +270,7 @@ public final class EncryptedEngine: EngineDecorator {
 
   /// Reads entries of stored keys with `read` and opens them.
   func entries(
-    _ names: [StoreKey], under cipher: StoreCipher, _ read: ([StoreKey]) async throws -> [StoreEntry?]
+    _ names: [KeyName], under cipher: StoreCipher, _ read: ([KeyName]) async throws -> [StoreEntry?]
   ) async throws -> [StoreEntry?] {
     guard hidesNames else {
       return try zip(names, try await read(names)).map { name, entry in
@@ -287,7 +289,7 @@ public final class EncryptedEngine: EngineDecorator {
 
   /// Opens the entry that `read` returns for the stored key of a name, such as one of a backup of the store.
   package func entry(
-    _ name: StoreKey, reading read: (_ stored: StoreKey) async throws -> StoreEntry?
+    _ name: KeyName, reading read: (_ stored: KeyName) async throws -> StoreEntry?
   ) async throws -> StoreEntry? {
     try await opening { cipher in
       try await entries([name], under: cipher) { keys in
@@ -300,9 +302,9 @@ public final class EncryptedEngine: EngineDecorator {
 
   /// Reads the summary of a stored key with `read`.
   func summary(
-    of name: StoreKey, under cipher: StoreCipher, _ read: (StoreKey) async throws -> StoreEntrySummary?
-  ) async throws -> StoreEntrySummary? {
-    var summary: StoreEntrySummary?
+    of name: KeyName, under cipher: StoreCipher, _ read: (KeyName) async throws -> StoreEntry.Summary?
+  ) async throws -> StoreEntry.Summary? {
+    var summary: StoreEntry.Summary?
     // The former key first: a value that is moved between two reads is found under the one where it belongs.
     for key in try cipher.storedKeys(of: name).reversed() {
       summary = try await renaming([name], cipher) { try await read(key) } ?? summary
@@ -326,7 +328,7 @@ public final class EncryptedEngine: EngineDecorator {
   }
 
   /// Calls `body` and names the keys in its errors as callers do.
-  func renaming<R>(_ names: [StoreKey], _ cipher: StoreCipher, _ body: () async throws -> R) async throws -> R {
+  func renaming<R>(_ names: [KeyName], _ cipher: StoreCipher, _ body: () async throws -> R) async throws -> R {
     do { return try await body() } catch let error as StorageError {
       throw error.renaming { key in names.first { (try? cipher.storedKeys(of: $0).contains(key)) ?? false } }
     }

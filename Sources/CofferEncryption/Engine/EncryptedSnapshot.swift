@@ -32,15 +32,15 @@ struct EncryptedSnapshot: StorageSnapshot {
 
   var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await opening { try await engine.entries(keys, under: cipher) { try await base.entries($0) } }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await opening { try await engine.summary(of: key, under: cipher) { try await base.summary(of: $0) } }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     guard engine.hidesNames else {
       return try await opening {
         try await base.page(prefix: prefix, after: after, limit: limit).map { try cipher.open($0, of: $0.key) }
@@ -59,14 +59,14 @@ struct EncryptedSnapshot: StorageSnapshot {
     return []
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     guard engine.hidesNames else {
       return try await base.summaries(prefix: prefix, after: after, limit: limit).map {
         cipher.summary($0, of: $0.key)
       }
     }
     let index = try await nameIndex()
-    var summaries: [StoreEntrySummary] = []
+    var summaries: [StoreEntry.Summary] = []
     for entry in index.entries[index.start(prefix: prefix, after: after)...] {
       guard summaries.count < limit, prefix.map(entry.name.hasPrefix) ?? true else { break }
       if !entry.summary.attributes.isExpired(at: date) { summaries.append(entry.summary) }
@@ -93,7 +93,7 @@ struct EncryptedSnapshot: StorageSnapshot {
 
   /// Returns the entries of the next page, which is short if values are large.
   private func part(
-    of index: NameIndex, from start: Int, _ prefix: StoreKey?, _ limit: Int
+    of index: NameIndex, from start: Int, _ prefix: KeyName?, _ limit: Int
   ) -> ArraySlice<NameIndex.Entry> {
     var (end, size) = (start, 0)
     while end < index.entries.count, end - start < limit, end == start || size < Self.pageLimit {

@@ -14,7 +14,7 @@ extension StorageError.Code {
 
 extension StorageError {
   /// Returns the error for an envelope that does not open under the key that it names.
-  static func doesNotOpen(_ key: StoreKey, location: String) -> StorageError {
+  static func doesNotOpen(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .damaged, "The encrypted value does not open: it or its attributes were changed, or it is another key's.",
       advice: "Other values are not affected. Restore it from a backup, or write it again.", location: location,
@@ -22,7 +22,7 @@ extension StorageError {
   }
 
   /// Returns the error for a plain value where only encrypted ones may be.
-  static func isPlain(_ key: StoreKey, location: String) -> StorageError {
+  static func isPlain(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .notEncrypted, "The value is stored in plain, although it must be encrypted.",
       advice: "It is not returned, since anybody may have written it. If it dates from before the encryption, read it "
@@ -52,7 +52,8 @@ extension StorageError {
   static func isDeclared(_ location: String) -> StorageError {
     StorageError(
       .unsupported, "Only the values of declared keys are encrypted in this store, and none are declared.",
-      advice: "Declare them (EncryptionConfiguration.isEncrypted; in a router SecurityPolicy.encrypted), or encrypt "
+      advice:
+        "Declare them (EncryptedEngine.Configuration.isEncrypted; in a router SecurityPolicy.encrypted), or encrypt "
         + "all values with EncryptedEngine.encrypt. Nothing was changed.", location: location)
   }
 
@@ -62,12 +63,12 @@ extension StorageError {
     return StorageError(
       .wrongLabel, "The key ring of the store has \(shown(found)), not \(shown(label)).",
       advice: "If you have moved, renamed or copied it, open it with the label that the key ring has "
-        + "(EncryptionConfiguration.label). Otherwise somebody has put another store in place of this one: restore it "
+        + "(EncryptedEngine.Configuration.label). Otherwise somebody has put another store in place of this one: restore it "
         + "from a backup. No value was read or changed.")
   }
 
   /// Returns the error for a value that was sealed by a later version.
-  static func newerEnvelope(_ key: StoreKey, location: String) -> StorageError {
+  static func newerEnvelope(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .newerFormat, "A newer version of the library encrypted the value.",
       advice: "Update the program. Nothing was changed.", location: location, key: key)
@@ -89,14 +90,14 @@ extension StorageError {
   }
 
   /// Returns the error for a caller's write to a record that belongs to the encryption.
-  static func reserved(_ name: SystemRecordName, location: String) -> StorageError {
+  static func reserved(_ name: SystemRecord.Name, location: String) -> StorageError {
     StorageError.unsupported(
       "writing the system record '\(name)' of its encryption", advice: "Use another name. Nothing was written.",
       location: location)
   }
 
   /// Returns a copy that names keys as callers do: `names` returns the name of a stored key.
-  func renaming(_ names: (StoreKey) -> StoreKey?) -> StorageError {
+  func renaming(_ names: (KeyName) -> KeyName?) -> StorageError {
     guard let key, let name = names(key), name != key else { return self }
     let shown = name.string.escapingControlCharacters
     return StorageError(

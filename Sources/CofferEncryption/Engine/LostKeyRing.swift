@@ -12,7 +12,7 @@ extension StorageEngine {
   private func refuseEnvelopes() async throws {
     guard capabilities.contains([.snapshots, .listing]) else { return }
     try await withAllStored { snapshot in
-      var last: StoreKey?
+      var last: KeyName?
       while true {
         let page = try await snapshot.summaries(prefix: nil, after: last, limit: 1_000)
         guard let end = page.last else { return }

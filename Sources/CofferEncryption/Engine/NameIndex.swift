@@ -6,16 +6,16 @@ struct NameIndex: Sendable {
   /// One stored value. A class, so that copying an index copies references.
   final class Entry: Sendable {
     /// The key under which the value is stored.
-    let stored: StoreKey
+    let stored: KeyName
     /// The stored size, for the size of pages; `nil` if it is not disclosed.
     let storedSize: Int?
     /// Whether the value is an envelope.
     let isSealed: Bool
     /// The summary that callers see.
-    let summary: StoreEntrySummary
-    var name: StoreKey { summary.key }
+    let summary: StoreEntry.Summary
+    var name: KeyName { summary.key }
 
-    init(_ stored: StoreEntrySummary, _ summary: StoreEntrySummary) {
+    init(_ stored: StoreEntry.Summary, _ summary: StoreEntry.Summary) {
       self.stored = stored.key
       storedSize = stored.size
       isSealed = stored.attributes.isMarked
@@ -33,9 +33,9 @@ struct NameIndex: Sendable {
 
   /// A stored key that commits have changed.
   struct Change {
-    let key: StoreKey
+    let key: KeyName
     /// The name of the key; `nil` if it is not known.
-    let name: StoreKey?
+    let name: KeyName?
     /// The entry at the new revision; `nil` for an absent one.
     let entry: Entry?
   }
@@ -56,7 +56,7 @@ struct NameIndex: Sendable {
   }
 
   /// Returns the position of the first entry of a listing.
-  func start(prefix: StoreKey?, after: StoreKey?) -> Int {
+  func start(prefix: KeyName?, after: KeyName?) -> Int {
     // The prefix itself is the smallest name that starts with it.
     var (low, high) = (0, entries.count)
     while low < high {
@@ -69,7 +69,7 @@ struct NameIndex: Sendable {
   }
 
   /// Returns the entries whose names start with a prefix.
-  func entries(prefix: StoreKey) -> ArraySlice<Entry> {
+  func entries(prefix: KeyName) -> ArraySlice<Entry> {
     entries[start(prefix: prefix, after: nil)...].prefix { $0.name.hasPrefix(prefix) }
   }
 }
@@ -86,7 +86,7 @@ extension [NameIndex.Entry] {
 
   /// Replaces the entry of a stored key; `nil` removes it.
   /// - Parameter name: the name of the key; `nil` if it is not known, which takes a search of all entries.
-  mutating func replace(_ key: StoreKey, named name: StoreKey?, with entry: NameIndex.Entry?) {
+  mutating func replace(_ key: KeyName, named name: KeyName?, with entry: NameIndex.Entry?) {
     if let name {
       let start = self[...].firstIndex(after: name)
       var index = start
@@ -109,7 +109,7 @@ extension [NameIndex.Entry] {
 
   /// Returns the entries with some of them replaced: those of the stored keys `removed` are left out, and `added` are
   /// inserted in order. Complexity: O(*n*), without copying a name.
-  func replacing(_ removed: Set<StoreKey>, with added: [NameIndex.Entry]) -> [NameIndex.Entry] {
+  func replacing(_ removed: Set<KeyName>, with added: [NameIndex.Entry]) -> [NameIndex.Entry] {
     let added = added.sorted { $0.name < $1.name }
     var result: [NameIndex.Entry] = []
     result.reserveCapacity(count + added.count)
@@ -124,14 +124,14 @@ extension [NameIndex.Entry] {
     return result
   }
 
-  private func append(_ range: Range<Int>, except removed: Set<StoreKey>, to result: inout [NameIndex.Entry]) {
+  private func append(_ range: Range<Int>, except removed: Set<KeyName>, to result: inout [NameIndex.Entry]) {
     for entry in self[range] where !removed.contains(entry.stored) { result.append(entry) }
   }
 }
 
 extension ArraySlice<NameIndex.Entry> {
   /// Returns the first index whose name is not before `name`.
-  fileprivate func firstIndex(after name: StoreKey) -> Int {
+  fileprivate func firstIndex(after name: KeyName) -> Int {
     var (low, high) = (startIndex, endIndex)
     while low < high {
       let middle = (low + high) / 2

@@ -24,7 +24,7 @@ final class NameIndexer: Sendable {
   /// - Throws: ``StorageError`` if the values cannot be listed by their names.
   func index(
     of snapshot: any StorageSnapshot, at date: Date, _ phase: KeyRing.Phase,
-    entry: (StoreEntrySummary) async throws -> NameIndex.Entry, knownName: (StoreKey) -> StoreKey?
+    entry: (StoreEntry.Summary) async throws -> NameIndex.Entry, knownName: (KeyName) -> KeyName?
   ) async throws -> NameIndex {
     let (revision, epoch) = (snapshot.revision, base.latestPosition.epoch)
     for _ in 0..<Self.attempts {
@@ -79,10 +79,10 @@ final class NameIndexer: Sendable {
   }
 
   private func allEntries(
-    of snapshot: any StorageSnapshot, _ entry: (StoreEntrySummary) async throws -> NameIndex.Entry
+    of snapshot: any StorageSnapshot, _ entry: (StoreEntry.Summary) async throws -> NameIndex.Entry
   ) async throws -> [NameIndex.Entry] {
     var entries: [NameIndex.Entry] = []
-    var last: StoreKey?
+    var last: KeyName?
     while true {
       let page = try await snapshot.summaries(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { break }
@@ -97,7 +97,7 @@ final class NameIndexer: Sendable {
   /// known, or so many that all values should be read.
   private func changedKeys(
     between first: StoreRevision, and second: StoreRevision, _ epoch: UInt64, _ count: Int
-  ) async -> Set<StoreKey>? {
+  ) async -> Set<KeyName>? {
     let (older, newer) = (min(first, second), max(first, second))
     let limit = max(1_000, count / 4)
     guard newer.rawValue - older.rawValue <= UInt64(limit) else { return nil }
@@ -113,8 +113,8 @@ final class NameIndexer: Sendable {
     return nil
   }
 
-  private static func keys(changedBy commits: some Sequence<StoreCommit>, _ limit: Int) -> Set<StoreKey>? {
-    var keys: Set<StoreKey> = []
+  private static func keys(changedBy commits: some Sequence<StoreCommit>, _ limit: Int) -> Set<KeyName>? {
+    var keys: Set<KeyName> = []
     for commit in commits {
       guard !commit.changed.isEverything, commit.changed.prefixes.isEmpty else { return nil }
       keys.formUnion(commit.changed.keys)

@@ -9,15 +9,15 @@ final class OpaqueNames: Sendable {
   /// A name as it is stored.
   struct StoredName: Sendable {
     /// The key of the value: base64url of HMAC-SHA-256, 43 characters.
-    let key: StoreKey
+    let key: KeyName
     /// The attributes of an envelope with the name in one of its own: those of a value that has no others.
     let attributes: ValueAttributes
   }
 
   private struct Caches {
-    var keys = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
-    var stored = GenerationCache<StoreKey, StoredName>(capacity: 4_096)
-    var names = GenerationCache<StoreKey, StoreKey>(capacity: 16_384)
+    var keys = GenerationCache<KeyName, KeyName>(capacity: 16_384)
+    var stored = GenerationCache<KeyName, StoredName>(capacity: 4_096)
+    var names = GenerationCache<KeyName, KeyName>(capacity: 16_384)
   }
 
   /// The size of each stored key.
@@ -35,9 +35,9 @@ final class OpaqueNames: Sendable {
   // MARK: Keys
 
   /// Returns the key under which the value of a name is stored.
-  func key(of name: StoreKey) throws -> StoreKey {
+  func key(of name: KeyName) throws -> KeyName {
     if let key = caches.withLock({ $0.keys.value(name) }) { return key }
-    let key = try StoreKey(name.withBytes { try hashKey.keyedHash(of: $0) }.base64URL)
+    let key = try KeyName(name.withBytes { try hashKey.keyedHash(of: $0) }.base64URL)
     caches.withLock { caches in
       caches.keys.insert(key, for: name)
       caches.names.insert(name, for: key)
@@ -46,12 +46,12 @@ final class OpaqueNames: Sendable {
   }
 
   /// Returns the name of a stored key if this process has used it lately.
-  func knownName(of key: StoreKey) -> StoreKey? { caches.withLock { $0.names.value(key) } }
+  func knownName(of key: KeyName) -> KeyName? { caches.withLock { $0.names.value(key) } }
 
   // MARK: Sealed names
 
   /// Returns everything that is stored of a name. It is the same for each commit of this handle under one ring.
-  func stored(_ name: StoreKey) throws -> StoredName {
+  func stored(_ name: KeyName) throws -> StoredName {
     if let stored = caches.withLock({ $0.stored.value(name) }) { return stored }
     let sealed = try Envelope.seal(
       name.withBytes { Data($0) }, under: ring.primary, context: context, algorithm: ring.settings.algorithm.cipher,
@@ -65,11 +65,11 @@ final class OpaqueNames: Sendable {
 
   /// Returns the name that is sealed beside the value of a stored key.
   /// - Throws: `keyUnavailable` if its key is not in the ring; otherwise any error if it does not open.
-  func name(in sealed: AttributeBytes, of key: StoreKey) throws -> StoreKey {
+  func name(in sealed: AttributeBytes, of key: KeyName) throws -> KeyName {
     if let name = knownName(of: key) { return name }
     let bytes = try Envelope.open(Data(sealed.bytes), context: context) { try ring.key($0) }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw AuthenticationFailure() }
-    let name = try StoreKey(text)
+    let name = try KeyName(text)
     // The hash binds the name to the stored key, so that names cannot be exchanged.
     guard try self.key(of: name) == key else { throw AuthenticationFailure() }
     return name

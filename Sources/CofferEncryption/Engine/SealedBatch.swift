@@ -8,7 +8,7 @@ struct SealedBatch: Sendable {
   /// The revision at which the keys of cleared prefixes were listed; `nil` if none was.
   let listedAt: StoreRevision?
   /// The prefixes that are cleared key by key.
-  let prefixes: [StoreKey]
+  let prefixes: [KeyName]
 
   /// Seals a batch, reading what it needs to know about the store.
   init(_ batch: WriteBatch, under cipher: StoreCipher, of engine: EncryptedEngine) async throws {
@@ -30,7 +30,7 @@ struct SealedBatch: Sendable {
   ///   - index: the values of the store, for clearing prefixes of hidden names.
   ///   - locations: the stored keys of required names while names are hidden or shown.
   init(
-    _ batch: WriteBatch, under cipher: StoreCipher, _ index: NameIndex? = nil, _ locations: [StoreKey: StoreKey] = [:]
+    _ batch: WriteBatch, under cipher: StoreCipher, _ index: NameIndex? = nil, _ locations: [KeyName: KeyName] = [:]
   ) throws {
     var sealing = Sealing(cipher, index, locations)
     sealing.operations.reserveCapacity(batch.operations.count + 2)
@@ -46,13 +46,13 @@ struct SealedBatch: Sendable {
 private struct Sealing {
   let cipher: StoreCipher
   let index: NameIndex?
-  let locations: [StoreKey: StoreKey]
+  let locations: [KeyName: KeyName]
   var operations: [WriteBatch.Operation] = []
-  var prefixes: [StoreKey] = []
+  var prefixes: [KeyName] = []
   /// The names that the batch has put so far, for prefixes that it clears afterwards.
-  private var put: Set<StoreKey> = []
+  private var put: Set<KeyName> = []
 
-  init(_ cipher: StoreCipher, _ index: NameIndex?, _ locations: [StoreKey: StoreKey]) {
+  init(_ cipher: StoreCipher, _ index: NameIndex?, _ locations: [KeyName: KeyName]) {
     self.cipher = cipher
     self.index = index
     self.locations = locations
@@ -68,7 +68,7 @@ private struct Sealing {
     }
   }
 
-  private mutating func put(_ name: StoreKey, _ value: Data, _ attributes: ValueAttributes) throws {
+  private mutating func put(_ name: KeyName, _ value: Data, _ attributes: ValueAttributes) throws {
     let (stored, algorithm) = (try cipher.names?.stored(name), cipher.algorithm(of: name))
     if let algorithm {
       let sealed = try cipher.seal(value, attributes, of: name, stored, algorithm)
@@ -82,17 +82,17 @@ private struct Sealing {
     if index != nil { put.insert(name) }
   }
 
-  private mutating func delete(_ name: StoreKey) throws {
+  private mutating func delete(_ name: KeyName) throws {
     for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
   }
 
-  private mutating func require(_ name: StoreKey, _ revision: StoreRevision?) throws {
+  private mutating func require(_ name: KeyName, _ revision: StoreRevision?) throws {
     let keys = try cipher.storedKeys(of: name)
     let location = locations[name] ?? keys[0]
     for key in keys { operations.append(.require(key, key == location ? revision : nil)) }
   }
 
-  private mutating func clear(_ prefix: StoreKey) throws {
+  private mutating func clear(_ prefix: KeyName) throws {
     for entry in index?.entries(prefix: prefix) ?? [] { operations.append(.delete(entry.stored)) }
     for name in put where name.hasPrefix(prefix) {
       for key in try cipher.storedKeys(of: name) { operations.append(.delete(key)) }
@@ -117,9 +117,9 @@ extension WriteBatch {
 
 extension EncryptedEngine {
   /// Returns the stored keys of the names that a batch requires, while names are hidden or shown.
-  fileprivate func locations(of batch: WriteBatch, under cipher: StoreCipher) async throws -> [StoreKey: StoreKey] {
+  fileprivate func locations(of batch: WriteBatch, under cipher: StoreCipher) async throws -> [KeyName: KeyName] {
     guard cipher.isTransitional else { return [:] }
-    var locations: [StoreKey: StoreKey] = [:]
+    var locations: [KeyName: KeyName] = [:]
     for case .require(let name, _?) in batch.operations {
       for key in try cipher.storedKeys(of: name) where locations[name] == nil {
         if try await base.summary(of: key) != nil { locations[name] = key }

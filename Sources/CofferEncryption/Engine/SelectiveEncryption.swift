@@ -17,8 +17,8 @@ package final class SelectiveEncryption: EngineDecorator {
 
   /// The engine of the store without encryption.
   private let plain: any StorageEngine
-  private let configuration: EncryptionConfiguration
-  private let isEncrypted: @Sendable (StoreKey) -> Bool
+  private let configuration: EncryptedEngine.Configuration
+  private let isEncrypted: @Sendable (KeyName) -> Bool
   private let source: @Sendable () throws -> RootKeySource
   private let state = Locked(State())
 
@@ -28,8 +28,8 @@ package final class SelectiveEncryption: EngineDecorator {
   ///   - isEncrypted: whether the value of a key is encrypted. The answer for a key may change until it is used.
   ///   - source: returns the source of the root key; called when the ring is opened.
   package init(
-    _ engine: any StorageEngine, configuration: EncryptionConfiguration,
-    only isEncrypted: @escaping @Sendable (StoreKey) -> Bool, key source: @escaping @Sendable () throws -> RootKeySource
+    _ engine: any StorageEngine, configuration: EncryptedEngine.Configuration,
+    only isEncrypted: @escaping @Sendable (KeyName) -> Bool, key source: @escaping @Sendable () throws -> RootKeySource
   ) {
     plain = engine
     self.isEncrypted = isEncrypted
@@ -93,7 +93,7 @@ package final class SelectiveEncryption: EngineDecorator {
 
   /// Refuses a store without a key ring whose anchor knows an encrypted one: its encrypted values would look absent.
   private func requireRing() async throws {
-    guard let settings = configuration.freshness else { return }
+    guard let settings = configuration.rollbackProtection else { return }
     let reader = AnchorReader(settings: settings, location: description)
     if let bytes = try await reader.bytes() { try await FreshnessGuard.requireRing(plain, bytes, reader) }
   }
@@ -152,10 +152,10 @@ package final class SelectiveEncryption: EngineDecorator {
 
   /// Returns the summary of a stored value as a caller sees it before the ring is open. The size of an encrypted one is
   /// not known, since it may be padded.
-  func summary(_ summary: StoreEntrySummary) -> StoreEntrySummary {
+  func summary(_ summary: StoreEntry.Summary) -> StoreEntry.Summary {
     guard summary.attributes.isMarked else { return summary }
     let attributes = summary.attributes.visible
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: summary.key, size: nil, revision: summary.revision, date: summary.date,
       attributes: capabilities.contains(.propertyLists) ? attributes.showingType : attributes)
   }
@@ -179,7 +179,7 @@ package final class SelectiveEncryption: EngineDecorator {
 
   /// Notes that something was committed beside the engine that encrypts, which the anchor has to cover as well.
   private func noteCommit() {
-    guard configuration.freshness != nil else { return }
+    guard configuration.rollbackProtection != nil else { return }
     let opened = state.withLock { state in
       state.isAhead = true
       return state.opened
@@ -187,19 +187,19 @@ package final class SelectiveEncryption: EngineDecorator {
     opened?.noteCommit()
   }
 
-  package func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  package func entry(_ key: KeyName) async throws -> StoreEntry? {
     if let opened { return try await opened.entry(key) }
     let entry = try await plain.entry(key)
     return try await needsRing([entry]) ? encryption().entry(key) : entry
   }
 
-  package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  package func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     if let opened { return try await opened.entries(keys) }
     let entries = try await plain.entries(keys)
     return try await needsRing(entries) ? encryption().entries(keys) : entries
   }
 
-  package func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  package func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     if let opened { return try await opened.summary(of: key) }
     return try await plain.summary(of: key).map(summary)
   }
@@ -225,22 +225,22 @@ private struct SelectiveSnapshot: StorageSnapshot {
     return EncryptedSnapshot(base, of: encryption, under: cipher, at: engine.clock.now())
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     let entries = try await base.entries(keys)
     return try await engine.needsRing(entries) ? encrypted().entries(keys) : entries
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     let page = try await base.page(prefix: prefix, after: after, limit: limit)
     guard try await engine.needsRing(page) else { return page }
     return try await encrypted().page(prefix: prefix, after: after, limit: limit)
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await base.summary(of: key).map(engine.summary)
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try await base.summaries(prefix: prefix, after: after, limit: limit).map(engine.summary)
   }
 }
@@ -252,7 +252,7 @@ extension SelectiveEncryption: SynchronousEngine {
     return plain
   }
 
-  private func refusal(_ key: StoreKey?) -> StorageError {
+  private func refusal(_ key: KeyName?) -> StorageError {
     StorageError(
       .unsupported, "An encrypted value cannot be read or written without suspending.",
       advice: "Use reads and writes that suspend.", location: description, key: key)
@@ -260,7 +260,7 @@ extension SelectiveEncryption: SynchronousEngine {
 
   package func requireSynchronousUse() throws { try synchronousPlain().requireSynchronousUse() }
 
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  package func entryNow(_ key: KeyName) throws -> StoreEntry? {
     let entry = try synchronousPlain().entryNow(key)
     guard !isEncrypted(key), entry?.attributes.isSealed != true else { throw refusal(key) }
     return entry

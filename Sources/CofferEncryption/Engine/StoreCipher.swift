@@ -21,7 +21,7 @@ final class StoreCipher: Sendable {
   private let location: String
   /// How the values of a key are encrypted, in a store whose ring leaves it to the program; `nil` for a tool that opens
   /// the store without the declarations.
-  private let declared: (@Sendable (StoreKey) -> ValueEncryption?)?
+  private let declared: (@Sendable (KeyName) -> ValueEncryption?)?
   private let hidesTypes: Bool
 
   var ring: KeyRing { open.ring }
@@ -32,7 +32,7 @@ final class StoreCipher: Sendable {
   ///   - configuration: the options of the engine.
   /// - Throws: `unsupported` for a store whose ring leaves it to the program which values are encrypted, if the
   ///   configuration does not say so.
-  init(_ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
+  init(_ open: OpenKeyRing, over base: any StorageEngine, _ configuration: EncryptedEngine.Configuration) throws {
     self.open = open
     precondition = open.precondition
     primary = open.ring.primary
@@ -58,7 +58,7 @@ final class StoreCipher: Sendable {
   var refusesPlain: Bool { ring.coverage == .all && ring.phase == .complete }
 
   /// Returns the algorithm of a new value of a key; `nil` if it is stored in plain.
-  func algorithm(of key: StoreKey) -> EncryptionAlgorithm? {
+  func algorithm(of key: KeyName) -> EncryptionAlgorithm? {
     guard ring.phase != .decrypting else { return nil }
     guard let declared else { return ring.settings.algorithm }
     let encryption = declared(key)
@@ -67,7 +67,7 @@ final class StoreCipher: Sendable {
   }
 
   /// Whether the value of a key may be a plain one for good.
-  func staysPlain(_ key: StoreKey) -> Bool { ring.coverage == .declared && declared?(key) == nil }
+  func staysPlain(_ key: KeyName) -> Bool { ring.coverage == .declared && declared?(key) == nil }
 
   // MARK: Sealing
 
@@ -80,7 +80,7 @@ final class StoreCipher: Sendable {
   /// Seals a value.
   /// - Parameter stored: the stored form of a hidden name.
   func seal(
-    _ value: Data, _ attributes: ValueAttributes, of name: StoreKey, _ stored: OpaqueNames.StoredName?,
+    _ value: Data, _ attributes: ValueAttributes, of name: KeyName, _ stored: OpaqueNames.StoredName?,
     _ algorithm: EncryptionAlgorithm
   ) throws -> Sealed {
     let attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
@@ -93,7 +93,7 @@ final class StoreCipher: Sendable {
   /// Returns the key with an id, which mostly is the primary one.
   private func key(_ id: KeyID) throws -> DataKey { id == primary.id ? primary : try ring.key(id) }
 
-  private func context(_ name: StoreKey, _ attributes: ValueAttributes) -> EnvelopeContext {
+  private func context(_ name: KeyName, _ attributes: ValueAttributes) -> EnvelopeContext {
     EnvelopeContext(store: storeID, key: name, attributes: attributes, format: 1)
   }
 
@@ -101,7 +101,7 @@ final class StoreCipher: Sendable {
 
   /// Opens a stored entry.
   /// - Throws: ``Failure``, if it does not open under this state of the ring; `newerFormat`.
-  func open(_ entry: StoreEntry, of name: StoreKey) throws -> StoreEntry {
+  func open(_ entry: StoreEntry, of name: KeyName) throws -> StoreEntry {
     guard entry.attributes.isMarked else {
       if isTransitional, entry.attributes.isSealed {
         // Found without a record. It has to reach its new form, or a key ring that it needs would be removed.
@@ -130,12 +130,12 @@ final class StoreCipher: Sendable {
   }
 
   /// Opens bytes whose attributes are not known, if the value had none of its own.
-  func openBare(_ envelope: Data, of name: StoreKey) throws -> Data {
+  func openBare(_ envelope: Data, of name: KeyName) throws -> Data {
     try Envelope.open(envelope, context: context(name, ValueAttributes.none.marked())) { try key($0) }
   }
 
   /// Whether bytes without the mark of an envelope are a value. An envelope that lost its mark is none.
-  private func acceptsPlain(_ entry: StoreEntry, of name: StoreKey) -> Bool {
+  private func acceptsPlain(_ entry: StoreEntry, of name: KeyName) -> Bool {
     // One that was found must not be encrypted twice.
     guard staysPlain(name) || isTransitional && !entry.attributes.isSealed else { return false }
     guard let header = try? EnvelopeHeader(of: entry.value) else { return true }
@@ -143,13 +143,13 @@ final class StoreCipher: Sendable {
   }
 
   /// Returns a summary as a caller sees it.
-  func summary(_ summary: StoreEntrySummary, of name: StoreKey) -> StoreEntrySummary {
+  func summary(_ summary: StoreEntry.Summary, of name: KeyName) -> StoreEntry.Summary {
     let isSealed = summary.attributes.isMarked
     let size: Int? =
       if ring.settings.padsValues { isSealed || ring.coverage == .all ? nil : summary.size } else {
         isSealed ? summary.size.flatMap { $0 < Envelope.overhead ? nil : $0 - Envelope.overhead } : summary.size
       }
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: name, size: size, revision: summary.revision, date: summary.date,
       attributes: isSealed ? visible(summary.attributes) : summary.attributes)
   }
@@ -163,7 +163,7 @@ final class StoreCipher: Sendable {
   // MARK: Names
 
   /// Returns the keys under which the value of a name may be stored, the one where it belongs first.
-  func storedKeys(of name: StoreKey) throws -> [StoreKey] {
+  func storedKeys(of name: KeyName) throws -> [KeyName] {
     guard let names else { return [name] }
     let key = try names.key(of: name)
     switch ring.phase {
@@ -175,7 +175,7 @@ final class StoreCipher: Sendable {
 
   /// Returns the name of a stored value, for a listing.
   /// - Throws: ``Failure``, if it does not open under this state of the ring.
-  func name(of stored: StoreKey, _ attributes: ValueAttributes) throws -> StoreKey {
+  func name(of stored: KeyName, _ attributes: ValueAttributes) throws -> KeyName {
     guard let names else { return stored }
     guard let sealed = attributes[.sealedName] else {
       if isTransitional, !attributes.isMarked { return stored }

@@ -3,7 +3,7 @@ import Foundation
 
 /// The access to an anchor within the deadline of its settings.
 struct AnchorReader: Sendable {
-  let settings: FreshnessSettings
+  let settings: RollbackProtection
   /// The location of the store, for messages.
   let location: String
 

@@ -8,12 +8,12 @@ extension EncryptedEngine {
   /// - Parameters:
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the root key.
-  ///   - configuration: the options, with ``EncryptionConfiguration/freshness``.
+  ///   - configuration: the options, with ``EncryptedEngine/Configuration/rollbackProtection``.
   /// - Throws: `unsupported` without an anchor; `readOnly`; `newerFormat` for an anchor of a later version;
   ///   `unavailable` for an anchor that cannot be read or written, which may still be updated soon after; the errors of
   ///   ``open(_:key:configuration:)``. The anchor is unchanged otherwise.
   public static func acceptRollback(
-    of base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration
+    of base: any StorageEngine, key: RootKeySource, configuration: EncryptedEngine.Configuration
   ) async throws -> EncryptedEngine {
     let missing = try await missing(in: base, configuration)
     return try await acceptRollback(of: base, configuration) {
@@ -24,7 +24,7 @@ extension EncryptedEngine {
 
   /// Opens a store as it is with a root key that is derived already.
   package static func acceptRollback(
-    of base: any StorageEngine, configuration: EncryptionConfiguration,
+    of base: any StorageEngine, configuration: EncryptedEngine.Configuration,
     root: (RootKeyDerivation?) async throws -> RootKey
   ) async throws -> EncryptedEngine {
     let missing = try await missing(in: base, configuration)
@@ -35,17 +35,17 @@ extension EncryptedEngine {
   }
 
   private static func acceptRollback(
-    of base: any StorageEngine, _ configuration: EncryptionConfiguration,
+    of base: any StorageEngine, _ configuration: EncryptedEngine.Configuration,
     _ ring: (KeyRingStore) async throws -> OpenKeyRing
   ) async throws -> EncryptedEngine {
     try checkAcceptance(of: base, configuration)
     return try await open(base, configuration, acceptingRollback: true, ring)
   }
 
-  static func checkAcceptance(of base: any StorageEngine, _ configuration: EncryptionConfiguration) throws {
-    guard configuration.freshness != nil else {
+  static func checkAcceptance(of base: any StorageEngine, _ configuration: EncryptedEngine.Configuration) throws {
+    guard configuration.rollbackProtection != nil else {
       throw StorageError.unsupported(
-        "accepting an older copy without an anchor", advice: "Set EncryptionConfiguration.freshness.",
+        "accepting an older copy without an anchor", advice: "Set EncryptedEngine.Configuration.rollbackProtection.",
         location: base.description)
     }
     guard !base.isReadOnly else {
@@ -61,7 +61,8 @@ extension EncryptedEngine {
   public func verifyFreshness() async throws {
     guard let freshness else {
       throw StorageError.unsupported(
-        "comparing a store with an anchor that has none", advice: "Set EncryptionConfiguration.freshness.",
+        "comparing a store with an anchor that has none",
+        advice: "Set EncryptedEngine.Configuration.rollbackProtection.",
         location: description)
     }
     try await freshness.check(freshness.reader.bytes(), cipher.open, in: ciphers.store)

@@ -5,14 +5,15 @@ public import Foundation
 /// An anchor in a file, which is replaced atomically.
 ///
 /// ```swift
-/// configuration.freshness = FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: "/var/lib/shop/anchor")))
+/// configuration.rollbackProtection = RollbackProtection(anchor: FileAnchor(URL(fileURLWithPath:
+/// "/var/lib/shop/anchor")))
 /// ```
 ///
 /// Keep it where an older copy of the store does not bring back an older copy of the anchor: on another disk, or at
 /// least outside of what is backed up with the store. One file belongs to one store: ``init(in:for:)`` names a file for
 /// each. Processes exclude each other by a lock on `<file>.lock`. A missing directory is created for the first record,
 /// with access for this user only. Later it is `unavailable`, since the disk may not be mounted.
-public struct FileAnchor: FreshnessAnchor, Hashable {
+public struct FileAnchor: RollbackAnchor, Hashable {
   private static let limit = 4_096
   /// The time for which an update waits for another process, in seconds.
   private static let patience: TimeInterval = 30

@@ -21,7 +21,8 @@ extension StorageError {
     StorageError(
       .unsupported,
       "The store has an anchor, which has to be released before the store is decrypted, and it was opened without it.",
-      advice: "Open it with its anchor: EncryptionConfiguration.freshness. Nothing was changed.", location: location)
+      advice: "Open it with its anchor: EncryptedEngine.Configuration.rollbackProtection. Nothing was changed.",
+      location: location)
   }
 
   /// Returns the error for a store whose present state cannot be accepted while it is in use.
@@ -99,9 +100,9 @@ extension StorageEngine {
   func tellRollback(from anchored: AnchorRecord, isLater: Bool = false) {
     let rollback = StoreEvent.Rollback(found: latestRevision, anchored: anchored.revision, date: anchored.date)
     if isLater {
-      events?.tellLater(description, .rolledBack(rollback))
+      events?.emitLater(description, .rolledBack(rollback))
     } else {
-      events?.tell(StoreEvent(location: description, .rolledBack(rollback)))
+      events?.emit(StoreEvent(location: description, .rolledBack(rollback)))
     }
   }
 }

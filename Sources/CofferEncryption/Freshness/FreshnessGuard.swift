@@ -63,7 +63,7 @@ final class FreshnessGuard: Sendable {
     do { try await anchor(nil) } catch {
       guard !state.withLock({ $0.isClosed }) else { return }
       let code = (error as? StorageError)?.code
-      base.events?.tellLater(base.description, .failed(.init(.anchoring, code: code, duration: .now - start)))
+      base.events?.emitLater(base.description, .failed(.init(.anchoring, code: code, duration: .now - start)))
     }
   }
 

@@ -4,7 +4,7 @@ package import Foundation
 /// The record of an encrypted store by which an older copy of the store is recognized: a number that only grows, sealed
 /// under the key ring. `docs/formats/freshness.md` describes it byte by byte.
 package struct FreshnessRecord: Hashable, Sendable {
-  package static let name = SystemRecordName("encryption.fresh" as StoreKey)
+  package static let name = SystemRecord.Name("encryption.fresh" as KeyName)
   private static let format: UInt8 = 5
   private static let count = 17
 

@@ -29,12 +29,12 @@ package struct OpenKeyRing: Sendable {
 /// damage (``StoreEvent/Kind/damaged(_:)``). Every write depends on the revisions that were read, so that processes
 /// that change the ring at once agree on one.
 package struct KeyRingStore: Sendable {
-  package static let record = SystemRecordName.keyRing
-  package static let copy = SystemRecordName("encryption.copy" as StoreKey)
+  package static let record = SystemRecord.Name.keyRing
+  package static let copy = SystemRecord.Name("encryption.copy" as KeyName)
   /// The records that belong to a ring, and mean nothing without it or under another one. Earlier versions have kept
   /// a digest of the values in the last one, which is ignored.
   private static let companions = [
-    .onlyEnvelopes, FreshnessRecord.name, RotationLease.record, SystemRecordName("encryption.values" as StoreKey),
+    .onlyEnvelopes, FreshnessRecord.name, RotationLease.record, SystemRecord.Name("encryption.values" as KeyName),
   ]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
@@ -159,7 +159,7 @@ package struct KeyRingStore: Sendable {
         // Of another store, the error stays as it is.
         throw StorageError(
           .wrongLabel, "\(error.message) The label was changed while the store was open.",
-          advice: "Open the store again with the new label (EncryptionConfiguration.label). Nothing was changed.",
+          advice: "Open the store again with the new label (EncryptedEngine.Configuration.label). Nothing was changed.",
           location: engine.description)
       }
     }
@@ -196,7 +196,7 @@ package struct KeyRingStore: Sendable {
     _ stored: StoredKeyRing, with intact: StoredKeyRing.Candidate
   ) async throws -> OpenKeyRing.Revisions? {
     guard let name = stored.differing(from: intact) else { return stored.revisions }
-    engine.events?.tell(
+    engine.events?.emit(
       StoreEvent(
         location: engine.description,
         .damaged(

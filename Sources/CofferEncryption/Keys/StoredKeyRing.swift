@@ -5,7 +5,7 @@ import Foundation
 struct StoredKeyRing: Sendable {
   /// A record with a correct checksum.
   struct Candidate: Sendable {
-    let name: SystemRecordName
+    let name: SystemRecord.Name
     let content: Data
     let header: KeyRingHeader
   }
@@ -46,7 +46,7 @@ struct StoredKeyRing: Sendable {
     do { return try StoredKeyRing(readings) } catch { throw error.locating(at: engine.description) }
   }
 
-  private static func read(_ name: SystemRecordName, in engine: any StorageEngine) async throws -> Reading {
+  private static func read(_ name: SystemRecord.Name, in engine: any StorageEngine) async throws -> Reading {
     do {
       guard let record = try await engine.record(name) else { return .absent }
       do {
@@ -78,7 +78,7 @@ struct StoredKeyRing: Sendable {
   }
 
   /// The name of the record that is not the same as an intact one; `nil` if both are the same.
-  func differing(from intact: Candidate) -> SystemRecordName? {
+  func differing(from intact: Candidate) -> SystemRecord.Name? {
     zip([KeyRingStore.record, KeyRingStore.copy], readings).first { _, reading in
       if case .intact(intact.content, _) = reading { false } else { true }
     }?.0

@@ -6,10 +6,10 @@ final class AutomaticRotation: Sendable {
   /// The maximum time in seconds between two checks: the clock may be set.
   static let interval: TimeInterval = 3_600
 
-  private let policy: RotationPolicy
+  private let policy: KeyRotation.Policy
   private let work = Locked<Task<Void, Never>?>(nil)
 
-  init(_ policy: RotationPolicy) { self.policy = policy }
+  init(_ policy: KeyRotation.Policy) { self.policy = policy }
 
   /// Begins to check. The engine is retained only while it is being checked.
   func start(_ engine: EncryptedEngine) {

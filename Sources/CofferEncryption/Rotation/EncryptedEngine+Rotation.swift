@@ -6,9 +6,9 @@ extension EncryptedEngine {
   ///
   /// The store is read and written meanwhile, by any process; new values are encrypted under the new key from the
   /// beginning. If an earlier rotation was interrupted, it is continued under its key
-  /// (``RotationReport/continuedEarlier``); rotate again for a new one. Subscribers receive each rewritten value as a
-  /// change, and its revision is a new one. A value that cannot be read stays as it is, and so do the keys that it may
-  /// need.
+  /// (``KeyRotation/Report/continuedEarlier``); rotate again for a new one. Subscribers receive each rewritten value as
+  /// a change, and its revision is a new one. A value that cannot be read stays as it is, and so do the keys that it
+  /// may need.
   /// - Parameters:
   ///   - prefix: the prefix of the keys to write anew; `nil`, the default, for all. After a part of them the old keys
   ///     stay, as the others need them.
@@ -16,7 +16,7 @@ extension EncryptedEngine {
   /// - Returns: the running rotation.
   /// - Throws: `readOnly`, `unsupported` for a store without listings, and `busy` while the store is being encrypted or
   ///   decrypted.
-  public func rotate(prefix: StoreKey? = nil, from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
+  public func rotate(prefix: KeyName? = nil, from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
     try checkRotation()
     let clock = clock
     let addPrimary = { @Sendable (ring: inout KeyRing) in
@@ -50,7 +50,7 @@ extension EncryptedEngine {
   /// Removes the keys that no value needs after a whole rotation.
   /// - Returns: the short id of the primary key.
   private func removeRetiredKeys(
-    _ prefix: StoreKey?, _ target: KeyID?, _ report: inout RotationReport
+    _ prefix: KeyName?, _ target: KeyID?, _ report: inout KeyRotation.Report
   ) async throws -> String? {
     guard prefix == nil, report.isComplete, let target else { return cipher.ring.primary.id.short }
     var removed: [String] = []
@@ -82,13 +82,13 @@ extension EncryptedEngine {
   ///
   /// The engine can be used at once: it reads both kinds of values, and encrypts what it writes. Until the rotation is
   /// complete, also if the process ends before, other handles open the store only if they state
-  /// ``EncryptionConfiguration/acceptsUnfinished``. Close every other
+  /// ``EncryptedEngine/Configuration/acceptsUnfinished``. Close every other
   /// handle of the store before, in every process: a handle without encryption can store no values any more
   /// (`keyUnavailable`). A value that cannot be read is a failure of the report and stays as it is.
   /// The encryption ends beside it, but with hidden names not beside a damaged one: remove that, and encrypt the store
   /// again. Afterwards the free space of the files and the log are freed of the plain
-  /// values if the store has up to 16 MiB (``RotationReport/isScrubbed``); otherwise call ``scrub()``. Backups and the
-  /// quarantine keep them; see `docs/security.md`.
+  /// values if the store has up to 16 MiB (``KeyRotation/Report/isScrubbed``); otherwise call ``scrub()``. Backups and
+  /// the quarantine keep them; see `docs/security.md`.
   /// - Parameters:
   ///   - base: the engine of the store. It is closed with the encrypted one.
   ///   - key: the source of the root key.
@@ -99,7 +99,8 @@ extension EncryptedEngine {
   /// - Throws: the errors of opening an encrypted store; `readOnly`; those of
   ///   ``acceptRollback(of:key:configuration:)``.
   public static func encrypt(
-    _ base: any StorageEngine, key: RootKeySource, configuration: EncryptionConfiguration = EncryptionConfiguration(),
+    _ base: any StorageEngine, key: RootKeySource,
+    configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(),
     acceptingRollback accepts: Bool = false
   ) async throws -> (engine: EncryptedEngine, rotation: KeyRotation) {
     if accepts { try checkAcceptance(of: base, configuration) }
@@ -120,7 +121,7 @@ extension EncryptedEngine {
       let extends = open.ring.coverage == .declared && configuration.coverage == .all
       guard extends || open.ring.phase == .decrypting else { return open }
       try checkRotation(of: base)
-      return try await store.update(open, refusingOlder: configuration.freshness != nil) { ring in
+      return try await store.update(open, refusingOlder: configuration.rollbackProtection != nil) { ring in
         if extends { ring.coverage = .all }
         ring.phase = .encrypting
       }
@@ -160,10 +161,10 @@ extension EncryptedEngine {
   /// afterwards, and this one can no longer be used.
   ///
   /// New values of this engine are stored in plain from the beginning; other handles throw `encryptionUnfinished`,
-  /// unless they accept that (``EncryptionConfiguration/acceptsUnfinished``). The same setting opens the store to
+  /// unless they accept that (``EncryptedEngine/Configuration/acceptsUnfinished``). The same setting opens the store to
   /// continue what an earlier process has begun. The other promises are those of ``rotate(prefix:from:)``.
   /// - Throws: `readOnly`; `unsupported` for a store without listings, and for one that has an anchor and was opened
-  ///   without it (``EncryptionConfiguration/freshness``): the anchor would refuse the plain store.
+  ///   without it (``EncryptedEngine/Configuration/rollbackProtection``): the anchor would refuse the plain store.
   public func decrypt(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
     try checkRotation()
     if freshness == nil, try await FreshnessRecord.isPresent(in: base) {
@@ -195,17 +196,17 @@ extension EncryptedEngine {
   }
 
   private func begin(
-    _ goal: RotationGoal, continuing: Bool, _ prefix: StoreKey?, _ origin: StoreOrigin,
+    _ goal: KeyRotation.Goal, continuing: Bool, _ prefix: KeyName?, _ origin: StoreOrigin,
     target: KeyID? = nil, again: (@Sendable (EncryptedEngine) async throws -> KeyID)? = nil,
-    finish: @escaping @Sendable (EncryptedEngine, KeyID?, inout RotationReport) async throws -> String?
+    finish: @escaping @Sendable (EncryptedEngine, KeyID?, inout KeyRotation.Report) async throws -> String?
   ) -> KeyRotation {
     KeyRotation { [self] rotation in
-      var report = RotationReport(goal: goal, continuedEarlier: continuing)
+      var report = KeyRotation.Report(goal: goal, continuedEarlier: continuing)
       var work = Reencryption(engine: self, rotation: rotation, origin: origin, prefix: prefix, target: target)
       try await work.run(&report)
       if continuing, report.changedValues == 0, prefix != nil || !report.isComplete, let again {
         work.target = try await again(self)
-        report = RotationReport(goal: goal, continuedEarlier: false)
+        report = KeyRotation.Report(goal: goal, continuedEarlier: false)
         try await work.run(&report)
       }
       try Task.checkCancellation()

@@ -27,23 +27,23 @@ extension EncryptedEngine {
   }
 
   /// Tells what the engine did by itself.
-  func tell(_ kind: StoreEvent.Kind) { events?.tellLater(description, kind) }
+  func emit(_ kind: StoreEvent.Kind) { events?.emitLater(description, kind) }
 
   /// Replaces the key of the store if a policy says so, or continues an interrupted rotation.
   /// - Returns: the date of the next check.
-  func rotate(by policy: RotationPolicy) async -> Date {
+  func rotate(by policy: KeyRotation.Policy) async -> Date {
     let start = ContinuousClock.now
     do {
       return try await rotateIfDue(policy)
     } catch {
       if !(error is CancellationError) {
-        tell(.failed(.init(.rotation, code: (error as? StorageError)?.code, duration: ContinuousClock.now - start)))
+        emit(.failed(.init(.rotation, code: (error as? StorageError)?.code, duration: ContinuousClock.now - start)))
       }
       return clock.now() + AutomaticRotation.interval
     }
   }
 
-  private func rotateIfDue(_ policy: RotationPolicy) async throws -> Date {
+  private func rotateIfDue(_ policy: KeyRotation.Policy) async throws -> Date {
     // Another process may have replaced the key.
     let ring = try await ciphers.reload(after: cipher).ring
     let (start, now) = (ContinuousClock.now, clock.now())
@@ -69,9 +69,9 @@ extension EncryptedEngine {
       // A value that cannot be read now can hardly be read in a minute.
       try await lease.end(at: report.isComplete ? nil : clock.now() + RotationLease.pause)
       let duration = ContinuousClock.now - start
-      tell(.keysReplaced(.init(.rotation, report, duration)))
+      emit(.keysReplaced(.init(.rotation, report, duration)))
       if let failure = report.failures.first {
-        tell(.failed(.init(.rotation, code: failure.error.code, duration: duration)))
+        emit(.failed(.init(.rotation, code: failure.error.code, duration: duration)))
       }
       return clock.now() + AutomaticRotation.interval
     } catch {
@@ -82,7 +82,7 @@ extension EncryptedEngine {
 
   /// Begins a rotation under a new key if a policy demands one, and otherwise under the present key.
   /// - Returns: `nil` if another process has finished it meanwhile.
-  private func rotation(by policy: RotationPolicy) async throws -> KeyRotation? {
+  private func rotation(by policy: KeyRotation.Policy) async throws -> KeyRotation? {
     let clock = clock
     var state = try await ciphers.reload(after: cipher)
     if policy.isDue(state.ring, at: clock.now()) {
@@ -97,7 +97,7 @@ extension EncryptedEngine {
 }
 
 extension StoreEvent.KeyReplacement {
-  fileprivate init(_ reason: Reason, _ report: RotationReport, _ duration: Duration) {
+  fileprivate init(_ reason: Reason, _ report: KeyRotation.Report, _ duration: Duration) {
     self.init(
       reason, primaryKey: report.primaryKey, removedKeys: report.removedKeys, values: report.changedValues,
       duration: duration)

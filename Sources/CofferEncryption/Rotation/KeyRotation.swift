@@ -12,11 +12,11 @@ public import Foundation
 /// It continues if this object is released, and ends with the process. A rotation that was interrupted at any point is
 /// continued by the next one; every value can be read meanwhile.
 public final class KeyRotation: Sendable {
-  private let task = ObservedTask<RotationProgress, RotationReport>(RotationProgress()) {
+  private let task = ObservedTask<KeyRotation.State, KeyRotation.Report>(KeyRotation.State()) {
     (completed: $0.values, total: $0.totalValues)
   }
 
-  init(_ work: @escaping @Sendable (KeyRotation) async throws -> RotationReport) {
+  init(_ work: @escaping @Sendable (KeyRotation) async throws -> KeyRotation.Report) {
     task.start { [self] in try await work(self) }
   }
 
@@ -24,16 +24,16 @@ public final class KeyRotation: Sendable {
   public var progress: Progress { task.progress }
 
   /// A new stream of the state: the present one, then the latest one after each change, until the rotation ends.
-  public var updates: AsyncStream<RotationProgress> { task.updates }
+  public var updates: AsyncStream<KeyRotation.State> { task.updates }
 
   /// Waits for the end, and returns the report. Cancelling the waiting task does not cancel the rotation.
   /// - Throws: `CancellationError` after ``cancel()``; `StorageError`. Values that were written anew stay so, and the
   ///   next rotation continues.
-  public func result() async throws -> RotationReport { try await task.result() }
+  public func result() async throws -> KeyRotation.Report { try await task.result() }
 
   /// Ends the rotation after the present commit. The next one continues it.
   public func cancel() { task.cancel() }
 
   /// Changes the state and delivers it.
-  func update(_ change: (inout RotationProgress) -> Void) { task.update(change) }
+  func update(_ change: (inout KeyRotation.State) -> Void) { task.update(change) }
 }

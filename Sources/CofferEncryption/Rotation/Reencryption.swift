@@ -22,15 +22,15 @@ struct Reencryption {
   let rotation: KeyRotation
   let origin: StoreOrigin
   /// The keys to write anew; `nil` for all.
-  let prefix: StoreKey?
+  let prefix: KeyName?
   /// The key under which every value shall be encrypted; `nil` if another goal is pursued.
   var target: KeyID?
   /// How often other writers have changed a value in earlier passes.
-  private var conflicts: [StoreKey: Int] = [:]
+  private var conflicts: [KeyName: Int] = [:]
   /// The number of values that are read at once.
   private var readSize = Self.pageSize
 
-  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: StoreKey?, target: KeyID?) {
+  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: KeyName?, target: KeyID?) {
     self.engine = engine
     self.rotation = rotation
     self.origin = origin
@@ -41,7 +41,7 @@ struct Reencryption {
   private var base: any StorageEngine { engine.base }
 
   /// Passes over the store until nothing is left to change.
-  mutating func run(_ report: inout RotationReport) async throws {
+  mutating func run(_ report: inout KeyRotation.Report) async throws {
     let total = try await measure()
     rotation.update { $0.totalValues = total }
     while true {
@@ -72,8 +72,8 @@ struct Reencryption {
     var changedValues = 0
     var changedBytes = 0
     /// The values that another writer has changed meanwhile.
-    var conflicts: [StoreKey?] = []
-    var failures: [(batch: Int, failure: RotationReport.Failure)] = []
+    var conflicts: [KeyName?] = []
+    var failures: [(batch: Int, failure: KeyRotation.Report.Failure)] = []
 
     mutating func add(_ done: Pass) {
       changedValues += done.changedValues
@@ -94,12 +94,12 @@ struct Reencryption {
     return count
   }
 
-  private func summaries(after last: StoreKey?) async throws -> [StoreEntrySummary] {
+  private func summaries(after last: KeyName?) async throws -> [StoreEntry.Summary] {
     try await base.withAllStored { try await $0.summaries(prefix: nil, after: last, limit: readSize) }
   }
 
-  private func examineAll(_ pass: inout Pass, after report: RotationReport) async throws {
-    var last: StoreKey?
+  private func examineAll(_ pass: inout Pass, after report: KeyRotation.Report) async throws {
+    var last: KeyName?
     try await withThrowingTaskGroup(of: Pass.self) { group in
       var running = 0
       while true {
@@ -119,15 +119,15 @@ struct Reencryption {
           group.addTask { [batch = pass.batch] in try await examine(entries, Pass(batch: batch)) }
           running += 1
         }
-        tell(pass, after: report)
+        emit(pass, after: report)
         last = end
       }
       for try await done in group { pass.add(done) }
     }
-    tell(pass, after: report)
+    emit(pass, after: report)
   }
 
-  private func tell(_ pass: Pass, after report: RotationReport) {
+  private func emit(_ pass: Pass, after report: KeyRotation.Report) {
     rotation.update { progress in
       progress.values = pass.values
       progress.changedValues = report.changedValues + pass.changedValues
@@ -160,12 +160,12 @@ struct Reencryption {
     /// The number of values, with those that cannot be read.
     let count: Int
     /// The key of the last of them; `nil` at the end of the store.
-    let end: StoreKey?
+    let end: KeyName?
   }
 
   /// Reads the values after a key, in a snapshot of its own: a long one would keep the log from being checkpointed. If
   /// one of them cannot be read, each is read by itself.
-  private func stored(after last: StoreKey?, _ pass: inout Pass) async throws -> Part {
+  private func stored(after last: KeyName?, _ pass: inout Pass) async throws -> Part {
     do {
       let page = try await base.withAllStored { try await $0.page(prefix: nil, after: last, limit: readSize) }
       return Part(entries: page, count: page.count, end: page.last?.key)
@@ -196,11 +196,11 @@ struct Reencryption {
     // The key of a damaged value whose name is hidden is a hash.
     let names = isNamed ? nil : engine.cipher.names
     let name = error.key.flatMap { key in names.map { $0.knownName(of: key) } ?? key }
-    pass.failures.append((pass.batch, RotationReport.Failure(key: name, error: error)))
+    pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: name, error: error)))
   }
 
   private struct Change {
-    let name: StoreKey
+    let name: KeyName
     let stored: StoreEntry
     /// The state of the ring under which the value was opened.
     let cipher: StoreCipher
@@ -214,7 +214,7 @@ struct Reencryption {
   }
 
   /// Returns the value to write anew, or `nil` if it has the right form.
-  private func change(of key: StoreKey, _ stored: StoreEntry) async throws -> Change? {
+  private func change(of key: KeyName, _ stored: StoreEntry) async throws -> Change? {
     try await engine.opening { cipher in
       // A pass that compared values with two keys in turn would prove nothing about either.
       guard target == nil || target == cipher.ring.primary.id else {
@@ -259,7 +259,7 @@ struct Reencryption {
           .busy, "Other programs keep changing the value, or it is stored in plain and encrypted at once.",
           advice: "Close programs that write to the store without encryption, and run the same operation again.",
           location: engine.description, key: change.name)
-        pass.failures.append((pass.batch, RotationReport.Failure(key: change.name, error: busy)))
+        pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: change.name, error: busy)))
         return []
       }
       pass.conflicts.append(change.name)
@@ -281,7 +281,7 @@ extension ArraySlice {
 
 extension StoreCipher {
   /// Whether a stored value has another form than the key ring demands.
-  func mustChange(_ stored: StoreEntry, of name: StoreKey) -> Bool {
+  func mustChange(_ stored: StoreEntry, of name: KeyName) -> Bool {
     // In a store that is complete, opening a plain value reports it.
     guard stored.attributes.isMarked else {
       return ring.phase == .decrypting ? mayNeedRing(stored) : !staysPlain(name) && algorithm(of: name) != nil
@@ -307,7 +307,7 @@ extension StorageError {
   }
 
   /// Returns the error for an encrypted value that would be stored in plain.
-  fileprivate static func isDeclaredElsewhere(_ key: StoreKey, location: String) -> StorageError {
+  fileprivate static func isDeclaredElsewhere(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .unsupported, "The value is encrypted, and this program does not declare that it is.",
       advice: "Run the rotation in the program that declares it. The value stays as it is.", location: location,

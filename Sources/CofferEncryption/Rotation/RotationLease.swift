@@ -7,7 +7,7 @@ import Foundation
 /// It saves work and protects nothing: two rotations at once are correct. A damaged record counts as none, and a date
 /// in the far future, too.
 final class RotationLease: Sendable {
-  static let record = SystemRecordName("encryption.rotation" as StoreKey)
+  static let record = SystemRecord.Name("encryption.rotation" as KeyName)
   /// The time in seconds for which the record is valid. Its holder renews it after half of that.
   static let duration: TimeInterval = 120
   /// The time in seconds after a rotation that could not read every value, in which none follows: a day.

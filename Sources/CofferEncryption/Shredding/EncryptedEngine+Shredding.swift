@@ -74,7 +74,7 @@ extension EncryptedEngine {
   ///
   /// The other promises are those of ``shred(dryRun:from:)``.
   /// - Parameters:
-  ///   - id: the short id of a retired key, as `RotationReport` and errors show it.
+  ///   - id: the short id of a retired key, as `KeyRotation.Report` and errors show it.
   ///   - dryRun: whether only the report is made; `false` by default.
   ///   - origin: the origin of the commits that remove values.
   /// - Throws: also `notFound` if no key has the id; `unsupported` for the primary key.
@@ -154,7 +154,7 @@ extension EncryptedEngine {
         tellShredding(report, since: start)
       }.value
     } catch let error as StorageError where error.code != .closed {
-      tell(.failed(.init(.shredding, code: error.code, duration: ContinuousClock.now - start)))
+      emit(.failed(.init(.shredding, code: error.code, duration: ContinuousClock.now - start)))
     } catch {
       // The engine is closed.
     }
@@ -216,7 +216,7 @@ extension EncryptedEngine {
   }
 
   private func tellShredding(_ report: ShredReport, since start: ContinuousClock.Instant) {
-    tell(
+    emit(
       .keysReplaced(
         .init(
           .shredding, primaryKey: cipher.ring.primary.id.short, removedKeys: report.destroyedKeys,

@@ -45,7 +45,7 @@ struct ShredRemains {
   // MARK: Finding
 
   private struct Found {
-    let key: StoreKey
+    let key: KeyName
     /// The revision for the precondition of its removal; `nil` if it has expired, which counts as absent.
     let revision: StoreRevision?
     let size: Int
@@ -53,7 +53,7 @@ struct ShredRemains {
 
   /// Returns the values that were erased, and the state of the ring that says so. It is read after them: a value
   /// whose key another process has made since the destruction must not be taken for an erased one.
-  private func find(in part: [StoreEntrySummary]) async throws -> (found: [Found], cipher: StoreCipher) {
+  private func find(in part: [StoreEntry.Summary]) async throws -> (found: [Found], cipher: StoreCipher) {
     // An envelope that another program has changed beside the store may have lost its mark.
     let candidates = engine.cipher.refusesPlain ? part : part.filter(\.attributes.isMarked)
     let entries = try await entries(of: candidates)
@@ -81,7 +81,7 @@ struct ShredRemains {
     case entry(StoreEntry)
   }
 
-  private func entries(of part: [StoreEntrySummary]) async throws -> [Reading] {
+  private func entries(of part: [StoreEntry.Summary]) async throws -> [Reading] {
     guard !part.isEmpty else { return [] }
     do { return try await readings(of: part.map(\.key)) } catch let error as StorageError where error.code == .damaged {
       var entries: [Reading] = []
@@ -96,7 +96,7 @@ struct ShredRemains {
     }
   }
 
-  private func readings(of keys: [StoreKey]) async throws -> [Reading] {
+  private func readings(of keys: [KeyName]) async throws -> [Reading] {
     try await base.withAllStored { try await $0.entries(keys) }.map { $0.map { .entry($0) } ?? .absent }
   }
 

@@ -135,7 +135,7 @@ package final class FileWatcher: Sendable {
       let (queue, isDeaf) = state.withLock { ($0.queue, $0.watches.values.contains(where: \.mustPoll)) }
       let reports = Self.waitForEvents(of: queue, milliseconds: isDeaf ? Self.pollInterval : Self.interval)
       let watches = state.withLock { Array($0.watches.values) }
-      if let reports { tell(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
+      if let reports { emit(watches, reports) } else { for watch in watches { watch.callback(.unknown) } }
       for watch in watches where watch.isDeaf { watch.callback(watch.isDirectory ? .unheard : .written) }
       let now = DispatchTime.now().uptimeNanoseconds
       guard now >= due else { continue }
@@ -152,7 +152,7 @@ package final class FileWatcher: Sendable {
     for (id, watch) in watches where listenAnew(id) { watch.callback(watch.isDirectory ? .unknown : .written) }
   }
 
-  private func tell(_ watches: [Watch], _ reports: [Report]) {
+  private func emit(_ watches: [Watch], _ reports: [Report]) {
     guard !reports.isEmpty else { return }
     for watch in watches {
       let mine = reports.filter { $0.descriptor == watch.descriptor }

@@ -8,29 +8,29 @@ import Foundation
 /// times, each call reads or writes at once.
 public actor ClientPersistence: PersistenceCapability {
   private let calls: PersistenceCalls
-  private let keys: Set<StoreKey>
+  private let keys: Set<KeyName>
   /// The text before the keys of the client.
   public nonisolated let prefix: String
   /// What the client has last saved, or would have saved before its first edit.
   private var known: ClientRound.Values = [:]
   /// The keys that the client has written outside of a save of its session, which are written by each save.
-  private var writtenAtOnce: Set<StoreKey> = []
+  private var writtenAtOnce: Set<KeyName> = []
   /// The errors of the keys whose last load has failed, whether or not the client has handled them.
-  private var failures: [StoreKey: any Error] = [:]
+  private var failures: [KeyName: any Error] = [:]
 
-  init(store: TypedStore, prefix: String, keys: Set<StoreKey>) {
+  init(store: TypedStore, prefix: String, keys: Set<KeyName>) {
     (calls, self.prefix, self.keys) = (PersistenceCalls(store), prefix, keys)
   }
 
   public func save<T: Codable>(_ value: T, for key: String) async throws {
-    let full = try StoreKey(prefix + key)
+    let full = try KeyName(prefix + key)
     if try collect(full, try calls.store.coding.encode(value, for: full)) { return }
     writtenAtOnce.insert(full)
     try await calls.save(value, for: full.string)
   }
 
   public func load<T: Codable>(_ type: T.Type, for key: String) async throws -> T? {
-    let full = try StoreKey(prefix + key)
+    let full = try KeyName(prefix + key)
     do {
       let value = try await calls.load(type, for: full.string)
       failures[full] = nil
@@ -42,7 +42,7 @@ public actor ClientPersistence: PersistenceCapability {
   }
 
   public func delete(key: String) async throws {
-    let full = try StoreKey(prefix + key)
+    let full = try KeyName(prefix + key)
     if try collect(full, nil) { return }
     writtenAtOnce.insert(full)
     try await calls.store.delete(full)
@@ -51,7 +51,7 @@ public actor ClientPersistence: PersistenceCapability {
   public func exists(key: String) async -> Bool { await calls.exists(key: prefix + key) }
 
   /// Adds a value to the save of the session. Returns `false` if the current task is not part of one.
-  private func collect(_ key: StoreKey, _ value: EncodedValue?) throws -> Bool {
+  private func collect(_ key: KeyName, _ value: EncodedValue?) throws -> Bool {
     guard let round = ClientRound.current, round.persistence === self, round.isOpen else { return false }
     guard keys.contains(key) else {
       throw StorageError(
@@ -87,7 +87,7 @@ final class ClientRound: Sendable {
   @TaskLocal static var current: ClientRound?
 
   /// The last value of each key; `nil` is a deletion.
-  typealias Values = [StoreKey: EncodedValue?]
+  typealias Values = [KeyName: EncodedValue?]
 
   let persistence: ClientPersistence
   /// `nil` after the call.
@@ -98,7 +98,7 @@ final class ClientRound: Sendable {
   var isOpen: Bool { values.withLock { $0 != nil } }
 
   /// Adds a value. Returns `false` after the call.
-  func add(_ key: StoreKey, _ value: EncodedValue?) -> Bool {
+  func add(_ key: KeyName, _ value: EncodedValue?) -> Bool {
     values.withLock { values in
       values?.updateValue(value, forKey: key)
       return values != nil

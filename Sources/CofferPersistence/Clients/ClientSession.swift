@@ -17,7 +17,7 @@ import CofferCore
 /// Edits are in memory for up to the interval. ``saveAtTermination()`` saves them when the process ends.
 public final class ClientSession: Sendable {
   private struct State {
-    var keys: Set<StoreKey> = []
+    var keys: Set<KeyName> = []
     var edited: [ObjectIdentifier: SavedClient] = [:]
     var isSaving = false
     var isTimerRunning = false
@@ -28,7 +28,7 @@ public final class ClientSession: Sendable {
   private let clock: any Clock<Duration>
   private let state = Locked(State())
   private let turns = KeyedQueue()
-  private let turn: StoreKey = "turn"
+  private let turn: KeyName = "turn"
 
   /// Creates a session.
   /// - Parameters:
@@ -56,7 +56,7 @@ public final class ClientSession: Sendable {
   public func start<C: Persistable>(
     prefix: String = "", _ create: (ClientPersistence) throws -> C
   ) async throws -> PersistedClient<C> {
-    let keys = try Set(C.persistedKeys.map { try StoreKey(prefix + $0) })
+    let keys = try Set(C.persistedKeys.map { try KeyName(prefix + $0) })
     try reserve(keys)
     do {
       let persistence = ClientPersistence(store: store, prefix: prefix, keys: keys)
@@ -72,8 +72,8 @@ public final class ClientSession: Sendable {
     }
   }
 
-  private func reserve(_ keys: Set<StoreKey>) throws {
-    let taken = state.withLock { state -> StoreKey? in
+  private func reserve(_ keys: Set<KeyName>) throws {
+    let taken = state.withLock { state -> KeyName? in
       if let key = keys.first(where: state.keys.contains) { return key }
       state.keys.formUnion(keys)
       return nil
@@ -167,7 +167,7 @@ public final class ClientSession: Sendable {
   }
 
   /// Writes values in one commit, or one by one over an engine without atomic batches.
-  private func write(_ values: [(key: StoreKey, value: EncodedValue?)]) async throws {
+  private func write(_ values: [(key: KeyName, value: EncodedValue?)]) async throws {
     let batches = store.engine.capabilities.contains(.atomicBatches) ? [values] : values.map { [$0] }
     for batch in batches where !batch.isEmpty {
       let operations = batch.map { key, value -> WriteBatch.Operation in

@@ -30,7 +30,7 @@ public actor DefaultCapabilityManager {
   private var registered: [CapabilityID] = []
   private nonisolated let feed = LatestValueFeed<[CapabilityID: CapabilityState]>([:])
   private let turns = KeyedQueue()
-  private let turn: StoreKey = "turn"
+  private let turn: KeyName = "turn"
 
   /// Creates a manager without capabilities.
   /// - Parameters:

@@ -79,7 +79,7 @@ final class Hints: Sendable {
     let lost = Bell()
     while !state.withLock({ $0.isClosed }) {
       if let connection = try? await database.open() {
-        connection.onNotification { [weak self] channel, payload in self?.hear(channel, payload) }
+        connection.onNotification { [weak self] channel, payload in self?.receive(channel, payload) }
         connection.onLoss { _ in lost.ring() }
         let stores = state.withLock { state in
           state.listener = connection
@@ -103,7 +103,7 @@ final class Hints: Sendable {
     for bell in state.withLock({ state in stores.compactMap { state.bells[$0] } }) { bell.ring() }
   }
 
-  private func hear(_ channel: String, _ payload: String) {
+  private func receive(_ channel: String, _ payload: String) {
     guard !payload.hasPrefix(mark), channel.hasPrefix("coffer_"),
       let number = UInt64(channel.dropFirst("coffer_".count), radix: 16)
     else { return }

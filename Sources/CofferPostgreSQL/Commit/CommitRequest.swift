@@ -51,7 +51,7 @@ struct CommitRequest: Sendable {
   }
 
   /// The put of a value, with its checksum, if the batch consists of that and of preconditions before it.
-  var onlyPut: (key: StoreKey, value: Data, attributes: ValueAttributes, checksum: Int64)? {
+  var onlyPut: (key: KeyName, value: Data, attributes: ValueAttributes, checksum: Int64)? {
     guard let last = operations.indices.last, case .put(let key, let value, let attributes) = operations[last],
       requiredRows.count == last
     else { return nil }
@@ -72,7 +72,7 @@ struct CommitRequest: Sendable {
 /// The name of a row: a value or a system record.
 struct RowName: Hashable, Sendable {
   let isRecord: Bool
-  let key: StoreKey
+  let key: KeyName
 }
 
 extension CommitRequest {

@@ -64,7 +64,7 @@ enum CommitStatements {
     """
   }
 
-  private static func record(_ name: SystemRecordName) -> String {
+  private static func record(_ name: SystemRecord.Name) -> String {
     "(SELECT FROM coffer.values WHERE store = $1 AND record AND key = '\(name)')"
   }
 
@@ -128,7 +128,7 @@ extension GroupChange {
     clears.map { clear($0, store) } + deletions(store) + puts(store) + [journal(store)]
   }
 
-  private func clear(_ prefix: StoreKey?, _ store: Int64) -> ServerCall {
+  private func clear(_ prefix: KeyName?, _ store: Int64) -> ServerCall {
     guard let prefix else { return ServerCall(CommitStatements.clearAll, [.int8(store)]) }
     return ServerCall(
       CommitStatements.clearRange, [.int8(store), .bytes(prefix.data), .bytes(Data(prefix.successor))])
@@ -205,14 +205,14 @@ extension CommitRequest {
 
 /// A row that is written with others.
 private struct PutRow {
-  let key: StoreKey
+  let key: KeyName
   let back, checksum: Int64
   let expires: Int64?
   let attributes: Data?
   let value: Data
 
   /// - Returns: `nil` for a deletion.
-  init?(_ key: StoreKey, _ change: GroupChange.RowChange, ofCommits count: Int) {
+  init?(_ key: KeyName, _ change: GroupChange.RowChange, ofCommits count: Int) {
     guard case .put(let value, let attributes, let checksum, let number) = change else { return nil }
     self.key = key
     back = Int64(count - 1 - number)
@@ -223,13 +223,13 @@ private struct PutRow {
   }
 }
 
-extension StoreKey {
+extension KeyName {
   /// The bytes of the key, as rows keep them.
   var data: Data { withBytes { Data($0) } }
 
   /// Creates a key of the bytes of a row; `nil` for damaged ones.
   init?(data: Data) {
-    guard let text = String(validating: data, as: UTF8.self), let key = try? StoreKey(text) else { return nil }
+    guard let text = String(validating: data, as: UTF8.self), let key = try? KeyName(text) else { return nil }
     self = key
   }
 }

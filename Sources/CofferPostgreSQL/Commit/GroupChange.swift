@@ -13,7 +13,7 @@ struct GroupChange {
   /// The requests that change something, in the order of their revisions.
   private(set) var requests: [CommitRequest] = []
   /// The cleared prefixes, applied before the rows; `nil` for everything.
-  private(set) var clears: [StoreKey?] = []
+  private(set) var clears: [KeyName?] = []
   private(set) var rows: [RowName: RowChange] = [:]
 
   /// Adds the operations of a request.
@@ -40,10 +40,10 @@ struct GroupChange {
 
   /// Whether the group so far marks the store as one whose values are all encrypted.
   var marksEncryption: Bool {
-    if case .put = rows[RowName(isRecord: true, key: SystemRecordName.onlyEnvelopes.key)] { true } else { false }
+    if case .put = rows[RowName(isRecord: true, key: SystemRecord.Name.onlyEnvelopes.key)] { true } else { false }
   }
 
-  private mutating func clear(_ prefix: StoreKey?) {
+  private mutating func clear(_ prefix: KeyName?) {
     clears.append(prefix)
     rows = rows.filter { name, _ in name.isRecord || !(prefix.map(name.key.hasPrefix) ?? true) }
   }

@@ -120,7 +120,7 @@ struct GroupCommit {
       var rows: [RowName: StoredRow] = [:]
       for (call, found) in zip(calls, answer.rows) where call.statement == CommitStatements.required {
         for index in 0..<found.count {
-          guard let key = StoreKey(data: found.data(index, 1)) else { continue }
+          guard let key = KeyName(data: found.data(index, 1)) else { continue }
           rows[RowName(isRecord: found.bool(index, 0), key: key)] = StoredRow(found, index, from: 2)
         }
       }
@@ -222,7 +222,7 @@ struct GroupCommit {
 
   /// The outcome of a group of which a plain value was refused.
   private func refusal(of group: [CommitRequest], _ connection: WritingConnection) async -> Outcome {
-    let names = [SystemRecordName.onlyEnvelopes, .keyRing].map(\.key.data)
+    let names = [SystemRecord.Name.onlyEnvelopes, .keyRing].map(\.key.data)
     let call = ServerCall(CommitStatements.required, [.int8(store), .bool(true), .bytesArray(names)])
     let found = try? await connection.server.exchange([call], within: deadline).rows.last?.count
     return .answered(

@@ -5,7 +5,7 @@ import Foundation
 /// has too, since the server assigns the revision.
 enum RowChecksum {
   /// Returns the CRC-32 of what a client knows of a row: key, value, attributes, store, and whether it is a record.
-  static func content(store: Int64, isRecord: Bool, _ key: StoreKey, _ value: Data, _ attributes: [UInt8]) -> Int64 {
+  static func content(store: Int64, isRecord: Bool, _ key: KeyName, _ value: Data, _ attributes: [UInt8]) -> Int64 {
     let named = attributes.withUnsafeBytes { including($0, in: checksum(key, value)) }
     return Int64(crc(crc(named, store.littleEndian), UInt8(isRecord ? 1 : 0)))
   }

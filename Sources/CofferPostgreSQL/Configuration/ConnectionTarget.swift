@@ -16,7 +16,7 @@ final class ConnectionTarget: Sendable {
   /// The time within which the server must answer.
   let answerTimeout: Duration
   /// The protection of connections; `nil` for the one that depends on the host.
-  let tls: PostgreSQLConfiguration.TLS?
+  let tls: PostgreSQLEngine.Configuration.TLS?
   /// The file with the trusted authorities.
   let rootCertificates: String
   /// The ways to log in that the location allows; `nil` for those that depend on the host.
@@ -34,7 +34,7 @@ final class ConnectionTarget: Sendable {
   /// - Parameter store: the name of the store; `nil` for the one in the text.
   /// - Throws: `StorageError` with code `invalidLocation`.
   convenience init(
-    _ text: String, store: String? = nil, _ configuration: PostgreSQLConfiguration,
+    _ text: String, store: String? = nil, _ configuration: PostgreSQLEngine.Configuration,
     services: ServiceFile = ServiceFile()
   ) throws {
     var (options, named) = try LocationText.parse(text)
@@ -59,11 +59,11 @@ final class ConnectionTarget: Sendable {
   }
 
   private init(
-    _ options: LocationOptions, shown: LocationOptions, store: String, _ configuration: PostgreSQLConfiguration
+    _ options: LocationOptions, shown: LocationOptions, store: String, _ configuration: PostgreSQLEngine.Configuration
   ) throws {
     self.store = store
     hosts = try ServerHost.list(options)
-    tls = shown["sslmode"].flatMap { PostgreSQLConfiguration.TLS(rawValue: $0) } ?? configuration.tls
+    tls = shown["sslmode"].flatMap { PostgreSQLEngine.Configuration.TLS(rawValue: $0) } ?? configuration.tls
     rootCertificates = configuration.rootCertificates ?? options["sslrootcert"] ?? Self.systemCertificates
     let seconds = options["connect_timeout"].flatMap { Int($0) }.flatMap { $0 > 0 ? min($0, 3_600) : nil }
     connectTimeout = seconds.map { .seconds($0) } ?? configuration.connectTimeout
@@ -83,9 +83,9 @@ final class ConnectionTarget: Sendable {
   }
 
   /// Refuses what a location must not decide.
-  private static func check(_ options: LocationOptions, _ configuration: PostgreSQLConfiguration) throws {
+  private static func check(_ options: LocationOptions, _ configuration: PostgreSQLEngine.Configuration) throws {
     let least = configuration.tls ?? .verifyFull
-    if let mode = options["sslmode"], PostgreSQLConfiguration.TLS(rawValue: mode).map({ $0 < least }) ?? true {
+    if let mode = options["sslmode"], PostgreSQLEngine.Configuration.TLS(rawValue: mode).map({ $0 < least }) ?? true {
       throw StorageError.invalidLocation(
         "The location weakens the protection of the connection (sslmode=\(mode.escapingControlCharacters)).",
         "Remove it, or set tls of the configuration.")

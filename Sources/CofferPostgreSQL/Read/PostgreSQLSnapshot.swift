@@ -53,19 +53,19 @@ final class PostgreSQLSnapshot: StorageSnapshot {
     }
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     guard !keys.isEmpty else { return [] }
     let rows = try await read(ServerCall(ReadStatements.rows, store.rows(keys)))
     return try store.entries(keys, from: rows)
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     let rows = try await read(ServerCall(ReadStatements.summary, [.int8(store.id), .bytes(key.data)]))
     guard rows.count > 0 else { throw StorageError.storeIsGone(store.location) }
     return store.summary(of: key, from: rows)
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     guard limit > 0 else { return [] }
     let rows = try await read(ServerCall(ReadStatements.page, store.range(prefix, after, limit)))
     return try (0..<rows.count).map { index in
@@ -74,7 +74,7 @@ final class PostgreSQLSnapshot: StorageSnapshot {
     }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     guard limit > 0 else { return [] }
     let rows = try await read(ServerCall(ReadStatements.summaries, store.range(prefix, after, limit)))
     return try (0..<rows.count).map { index in

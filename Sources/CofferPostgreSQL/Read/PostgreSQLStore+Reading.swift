@@ -20,18 +20,18 @@ extension PostgreSQLStore {
   }
 
   /// Returns the entry of a key, even if it has expired.
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     let values: [ServerValue] = [.int8(id), .bool(false), .bytes(key.data)]
     let rows = try await read(ServerCall(ReadStatements.row, values))
     return try rows.isNull(0, 2) ? nil : entry(key, StoredRow(rows, 0, from: 2))
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     guard !keys.isEmpty else { return [] }
     return try entries(keys, from: try await read(ServerCall(ReadStatements.rows, rows(keys))))
   }
 
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     let values: [ServerValue] = [.int8(id), .bool(true), .bytes(name.key.data)]
     let rows = try await read(ServerCall(ReadStatements.row, values))
     guard !rows.isNull(0, 2) else { return nil }
@@ -44,7 +44,7 @@ extension PostgreSQLStore {
     return SystemRecord(content: content, revision: row.revision)
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     let call = ServerCall(ReadStatements.summary, [.int8(id), .bytes(key.data)])
     return summary(of: key, from: try await read(call))
   }
@@ -52,10 +52,10 @@ extension PostgreSQLStore {
   // MARK: Parameters
 
   /// The parameters of ``ReadStatements/rows`` for values.
-  func rows(_ keys: [StoreKey]) -> [ServerValue] { [.int8(id), .bool(false), .bytesArray(keys.map(\.data))] }
+  func rows(_ keys: [KeyName]) -> [ServerValue] { [.int8(id), .bool(false), .bytesArray(keys.map(\.data))] }
 
   /// The parameters of a page.
-  func range(_ prefix: StoreKey?, _ after: StoreKey?, _ limit: Int) -> [ServerValue] {
+  func range(_ prefix: KeyName?, _ after: KeyName?, _ limit: Int) -> [ServerValue] {
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
     let lower = (isAfter ? after : prefix)?.data ?? Data()
     let upper: ServerValue = prefix.map { .bytes(Data($0.successor)) } ?? .null
@@ -66,7 +66,7 @@ extension PostgreSQLStore {
 
   /// Returns the entry of a row.
   /// - Throws: `damaged` if its checksum does not match.
-  func entry(_ key: StoreKey, _ row: StoredRow) throws -> StoreEntry {
+  func entry(_ key: KeyName, _ row: StoredRow) throws -> StoreEntry {
     guard row.isWhole(RowName(isRecord: false, key: key), store: id), let value = row.value,
       let attributes = row.attributes
     else {
@@ -80,9 +80,9 @@ extension PostgreSQLStore {
   }
 
   /// Returns the entries of rows of ``ReadStatements/rows``, in the order of the keys.
-  func entries(_ keys: [StoreKey], from rows: ServerRows) throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName], from rows: ServerRows) throws -> [StoreEntry?] {
     guard rows.count > 0 else { throw StorageError.storeIsGone(location) }
-    var found: [StoreKey: StoreEntry] = [:]
+    var found: [KeyName: StoreEntry] = [:]
     for index in 0..<rows.count where !rows.isNull(index, 2) {
       let key = try key(rows.data(index, 2))
       found[key] = try entry(key, StoredRow(rows, index, from: 3))
@@ -91,23 +91,23 @@ extension PostgreSQLStore {
   }
 
   /// Returns the summary of a row of ``ReadStatements/summary``; `nil` if there is no value.
-  func summary(of key: StoreKey, from rows: ServerRows) -> StoreEntrySummary? {
+  func summary(of key: KeyName, from rows: ServerRows) -> StoreEntry.Summary? {
     rows.isNull(0, 2) ? nil : summary(key, rows, 0, from: 3)
   }
 
   /// Returns the summary of a row whose columns begin at `column`.
-  func summary(_ key: StoreKey, _ rows: ServerRows, _ row: Int, from column: Int) -> StoreEntrySummary {
+  func summary(_ key: KeyName, _ rows: ServerRows, _ row: Int, from column: Int) -> StoreEntry.Summary {
     let encoded = rows.isNull(row, column + 1) ? Data() : rows.data(row, column + 1)
     let date = rows.isNull(row, column + 3) ? nil : Date(unixMilliseconds: rows.int8(row, column + 3))
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: key, size: Int(rows.int8(row, column + 2)), revision: StoreRevision(row: rows.int8(row, column)),
       date: date, attributes: ValueAttributes(encoded: encoded) ?? .none)
   }
 
   /// Returns the key of a row.
   /// - Throws: `damaged` if its bytes are no key.
-  func key(_ bytes: Data) throws -> StoreKey {
-    guard let key = StoreKey(data: bytes) else {
+  func key(_ bytes: Data) throws -> KeyName {
+    guard let key = KeyName(data: bytes) else {
       throw StorageError(
         .damaged, "The store has a row whose key is damaged.",
         advice: "Restore a backup of the database; values with other keys can be read.", location: location)

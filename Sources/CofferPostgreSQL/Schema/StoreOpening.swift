@@ -22,7 +22,7 @@ struct StoreOpening {
   let target: ConnectionTarget
 
   private var location: String { target.description }
-  private var configuration: PostgreSQLConfiguration { database.configuration }
+  private var configuration: PostgreSQLEngine.Configuration { database.configuration }
 
   private static let find = ServerStatement(
     """

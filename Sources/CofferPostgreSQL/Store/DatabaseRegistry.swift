@@ -16,7 +16,9 @@ final class DatabaseRegistry: Sendable {
   private let state = Locked(State())
 
   /// Returns a store, opening it if necessary, with one handle counted for the caller.
-  func store(_ target: ConnectionTarget, _ configuration: PostgreSQLConfiguration) async throws -> PostgreSQLStore {
+  func store(_ target: ConnectionTarget, _ configuration: PostgreSQLEngine.Configuration) async throws
+    -> PostgreSQLStore
+  {
     let name = Self.name(target, target.store)
     while true {
       let way = state.withLock { state -> Way in
@@ -55,7 +57,7 @@ final class DatabaseRegistry: Sendable {
   }
 
   private func open(
-    _ target: ConnectionTarget, _ configuration: PostgreSQLConfiguration
+    _ target: ConnectionTarget, _ configuration: PostgreSQLEngine.Configuration
   ) async throws -> PostgreSQLStore {
     let database = state.withLock { state -> PostgreSQLDatabase in
       let name = Data(target.database.utf8)

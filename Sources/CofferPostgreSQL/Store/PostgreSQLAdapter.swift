@@ -12,7 +12,8 @@ public actor PostgreSQLAdapter: EngineBacked {
 
   /// Opens a store, with the parameters and errors of ``PostgreSQLEngine/open(_:store:configuration:)``.
   public init(
-    _ location: String, store: String? = nil, configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()
+    _ location: String, store: String? = nil,
+    configuration: PostgreSQLEngine.Configuration = PostgreSQLEngine.Configuration()
   ) async throws {
     engine = try await PostgreSQLEngine.open(location, store: store, configuration: configuration)
     origin = StoreOrigin()

@@ -15,10 +15,12 @@ package struct PostgreSQLAdministration: Sendable {
 
   private let text: String
   private let target: ConnectionTarget
-  private let configuration: PostgreSQLConfiguration
+  private let configuration: PostgreSQLEngine.Configuration
 
   /// - Parameter location: the location of a store, as for `PostgreSQLEngine.open`.
-  package init(_ location: String, configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()) throws {
+  package init(_ location: String, configuration: PostgreSQLEngine.Configuration = PostgreSQLEngine.Configuration())
+    throws
+  {
     text = location
     target = try ConnectionTarget(location, store: nil, configuration)
     self.configuration = configuration

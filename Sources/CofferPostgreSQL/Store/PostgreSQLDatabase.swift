@@ -31,7 +31,7 @@ package final class PostgreSQLDatabase: Sendable {
   }
 
   let target: ConnectionTarget
-  let configuration: PostgreSQLConfiguration
+  let configuration: PostgreSQLEngine.Configuration
   let loop: ConnectionLoop
   let hints = Hints()
   private let state = Locked(State())
@@ -40,7 +40,7 @@ package final class PostgreSQLDatabase: Sendable {
   private let writers: ConnectionPool<WritingConnection>
   private let snapshots: ConnectionPool<ServerConnection>
 
-  init(_ target: ConnectionTarget, _ configuration: PostgreSQLConfiguration) {
+  init(_ target: ConnectionTarget, _ configuration: PostgreSQLEngine.Configuration) {
     (self.target, self.configuration) = (target, configuration)
     loop = ConnectionLoop.shared
     let verified = Locked(Verified())
@@ -170,7 +170,7 @@ package final class PostgreSQLDatabase: Sendable {
       (verified.instance, verified.isConfirmed) = (instance, isConfirmed)
       return true
     }
-    if isUsed { tell(.available) }
+    if isUsed { emit(.available) }
   }
 
   /// Commits the only thing that every role may: a message in the write-ahead log, which nothing reads.
@@ -191,7 +191,7 @@ package final class PostgreSQLDatabase: Sendable {
     _ = state.withLock { $0.stores.removeValue(forKey: ObjectIdentifier(store)) }
   }
 
-  private func tell(_ availability: StoreAvailability) {
+  private func emit(_ availability: StoreAvailability) {
     for (condition, _) in state.withLock({ Array($0.stores.values) }) { condition.note(availability) }
   }
 
@@ -266,7 +266,7 @@ package final class PostgreSQLDatabase: Sendable {
       defer { state.isReconnecting = true }
       return !state.isReconnecting
     }
-    tell(.unavailable(reason: error.message))
+    emit(.unavailable(reason: error.message))
     if isFirst { Task { await reconnect() } }
   }
 
@@ -286,7 +286,7 @@ package final class PostgreSQLDatabase: Sendable {
       break
     }
     state.withLock { $0.isReconnecting = false }
-    if !state.withLock({ $0.isClosed }) { tell(.available) }
+    if !state.withLock({ $0.isClosed }) { emit(.available) }
   }
 
   /// Closes all connections.

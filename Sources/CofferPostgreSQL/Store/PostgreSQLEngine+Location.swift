@@ -6,7 +6,9 @@ extension PostgreSQLEngine {
   ///
   /// - Parameter configuration: the settings with which such stores are opened; what a caller of `StoreLocation.open`
   ///   requests, such as the access, is added to them.
-  public static func registerLocations(_ configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()) {
+  public static func registerLocations(
+    _ configuration: PostgreSQLEngine.Configuration = PostgreSQLEngine.Configuration()
+  ) {
     EngineScheme.register(
       EngineScheme(
         "postgresql", aliases: ["postgres"], form: "postgresql://HOST,HOST/DATABASE?store=NAME",

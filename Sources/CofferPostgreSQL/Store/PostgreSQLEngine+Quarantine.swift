@@ -4,7 +4,7 @@ public import Foundation
 extension PostgreSQLEngine: QuarantiningEngine {
   public func quarantinedValues() async throws -> [QuarantinedValue] {
     try await quarantine(in: openStore()).map { row in
-      QuarantinedValue(id: row.id, key: StoreKey(data: row.name), date: row.date, size: row.size, reason: .damagedValue)
+      QuarantinedValue(id: row.id, key: KeyName(data: row.name), date: row.date, size: row.size, reason: .damagedValue)
     }
   }
 
@@ -30,7 +30,7 @@ extension PostgreSQLEngine: QuarantiningEngine {
       })
   }
 
-  public func damage(of key: StoreKey) async throws -> DamageReport? {
+  public func damage(of key: KeyName) async throws -> DamageReport? {
     let store = try openStore()
     let rows = try await store.database.read(
       ServerCall(ReadStatements.row, [.int8(store.id), .bool(false), .bytes(key.data)]))

@@ -45,7 +45,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
   ///   - `unsupported` for an older server, or behind a pooler that changes the server process.
   public static func open(
     _ location: String, store name: String? = nil,
-    configuration: PostgreSQLConfiguration = PostgreSQLConfiguration()
+    configuration: PostgreSQLEngine.Configuration = PostgreSQLEngine.Configuration()
   ) async throws -> PostgreSQLEngine {
     let target = try ConnectionTarget(location, store: name, configuration)
     let events: CofferEvents? = configuration.events
@@ -54,7 +54,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
     }
   }
 
-  private init(_ store: PostgreSQLStore, _ configuration: PostgreSQLConfiguration) {
+  private init(_ store: PostgreSQLStore, _ configuration: PostgreSQLEngine.Configuration) {
     self.store = store
     events = configuration.events
     capabilities = StoreCapabilities(store.features, maximumValueSize: configuration.maximumValueSize)
@@ -62,7 +62,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
 
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }
-    events?.tellLater(description, .closed)
+    events?.emitLater(description, .closed)
     store.feed.finish(group)
     let store = store
     if store.release() { Task { await DatabaseRegistry.shared.close(store) } }
@@ -72,11 +72,11 @@ public final class PostgreSQLEngine: ExpiringEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commitUntold(batch, from: origin) }
-    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
+    guard let events else { return try await commitSilently(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitSilently(batch, from: origin) }
   }
 
-  private func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+  private func commitSilently(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openWritableStore()
     try Task.checkCancellation()
     try batch.check(capabilities, location: description)
@@ -91,18 +91,18 @@ public final class PostgreSQLEngine: ExpiringEngine {
 
   // MARK: Reads
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: KeyName) async throws -> StoreEntry? {
     try await openStore().entry(key)?.present(at: clock.now())
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     let now = clock.now()
     return try await openStore().entries(keys).map { $0?.present(at: now) }
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await openStore().record(name) }
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try await openStore().record(name) }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try await openStore().summary(of: key) else { return nil }
     // Only the checksum of the whole row proves that its value has expired.
     if summary.attributes.isExpired(at: clock.now()), try await entry(key) == nil { return nil }
@@ -152,7 +152,7 @@ public final class PostgreSQLEngine: ExpiringEngine {
       return !isClosed
     }
     guard isFirst else { return }
-    defer { events?.tellLater(description, .closed) }
+    defer { events?.emitLater(description, .closed) }
     store.feed.finish(group)
     if store.release() { await DatabaseRegistry.shared.close(store) } else { await store.drain() }
   }

@@ -175,7 +175,7 @@ final class PostgreSQLStore: Sendable {
   func report(_ finding: Finding) {
     guard quarantined.withLock({ $0.insert(finding.identity).inserted }) else { return }
     let report = finding.report(at: location)
-    database.configuration.events?.tellLater(location, .damaged(report))
+    database.configuration.events?.emitLater(location, .damaged(report))
     database.configuration.onDamage?(report)
     guard !isReadOnly else { return }
     Task {

@@ -25,7 +25,7 @@ extension PostgreSQLStore {
   private func sweep(upTo date: Date) async throws {
     let start = ContinuousClock.now
     let limit = SweepSchedule.limit
-    var expired: [(key: StoreKey, revision: StoreRevision)] = []
+    var expired: [(key: KeyName, revision: StoreRevision)] = []
     var last: (expires: Int64, key: Data) = (.min, Data())
     // A page of damaged values only must not keep the others.
     repeat {
@@ -39,7 +39,7 @@ extension PostgreSQLStore {
       for index in 0..<rows.count {
         let row = StoredRow(rows, index, from: 1)
         // The column only serves to find them; the attributes decide, and a damaged row is not absent.
-        guard let key = StoreKey(data: rows.data(index, 0)), row.attributes?.isExpired(at: date) == true,
+        guard let key = KeyName(data: rows.data(index, 0)), row.attributes?.isExpired(at: date) == true,
           row.isWhole(RowName(isRecord: false, key: key), store: id)
         else { continue }
         expired.append((key, row.revision))
@@ -52,6 +52,6 @@ extension PostgreSQLStore {
     let request = CommitRequest(batch, store: id, origin: StoreOrigin(), at: clock.now(), isSweep: true)
     let commit = try await commit(request)
     let facts = StoreEvent.Commit(commit, batch, .relaxed, since: start, isSweep: true)
-    database.configuration.events?.tellLater(location, .committed(facts))
+    database.configuration.events?.emitLater(location, .committed(facts))
   }
 }

@@ -3,14 +3,14 @@ import Foundation
 
 /// A value whose checksum does not match, as it was read.
 struct Finding: Sendable {
-  let key: StoreKey
+  let key: KeyName
   let revision: StoreRevision
   let checksum: Int64
   let value: Data
 
   /// What distinguishes a finding from others.
   struct Identity: Hashable, Sendable {
-    let key: StoreKey
+    let key: KeyName
     let revision: StoreRevision
   }
 

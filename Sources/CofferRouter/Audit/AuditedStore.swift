@@ -8,7 +8,7 @@ package enum AuditedStore: Sendable {
   /// An existing store, which was opened.
   case open(any StorageEngine)
   /// The keys of a keyring that this user has not opened before, so that opening it would create its journal.
-  case keyring([StoreKey], location: String)
+  case keyring([KeyName], location: String)
 }
 
 extension StoreLocation {

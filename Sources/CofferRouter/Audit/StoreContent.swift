@@ -6,7 +6,7 @@ import Foundation
 struct StoreContent {
   private enum Look {
     /// The summaries of all values, in the order of their keys.
-    case found([StoreEntrySummary])
+    case found([StoreEntry.Summary])
     case empty
     case failed(String)
   }
@@ -22,7 +22,7 @@ struct StoreContent {
       switch try await open() {
       case .missing: (look, description, encryption) = (.empty, nil, .success(nil))
       case .keyring(let keys, let location):
-        let summaries = keys.sorted().map { StoreEntrySummary(key: $0, size: nil, revision: .zero, date: nil) }
+        let summaries = keys.sorted().map { StoreEntry.Summary(key: $0, size: nil, revision: .zero, date: nil) }
         (look, description, encryption) = (.found(summaries), location, .success(nil))
       case .open(let engine):
         self.engine = engine
@@ -47,7 +47,7 @@ struct StoreContent {
   func state(of entry: StorageManifest.Entry) -> AuditReport.State {
     switch look {
     case .found(let values):
-      guard let key = try? StoreKey(entry.name) else { return .absent }
+      guard let key = try? KeyName(entry.name) else { return .absent }
       guard entry.family != nil else {
         return values.members(of: key).first.flatMap { $0.key == key ? .present(size: $0.size, changed: $0.date) : nil }
           ?? .absent
@@ -62,7 +62,7 @@ struct StoreContent {
 
   /// Returns the state of a key's migration; `nil` if it has none, or if the store could not be read.
   func migrationState(of entry: StorageManifest.Entry) async -> KeyMigrationState? {
-    guard let migration = entry.migration, entry.obstacle == nil, let key = try? StoreKey(entry.name) else {
+    guard let migration = entry.migration, entry.obstacle == nil, let key = try? KeyName(entry.name) else {
       return nil
     }
     switch look {
@@ -73,7 +73,7 @@ struct StoreContent {
 
   /// Returns the number of values of a key by their version; `nil` if it has no versions, or if they cannot be read.
   func versions(of entry: StorageManifest.Entry) -> [Int: Int]? {
-    guard entry.schema != nil, case .found(let values) = look, let key = try? StoreKey(entry.name) else { return nil }
+    guard entry.schema != nil, case .found(let values) = look, let key = try? KeyName(entry.name) else { return nil }
     var counts: [Int: Int] = [:]
     for value in values.members(of: key) where entry.family != nil || value.key == key {
       guard let mark = try? SchemaMark(in: value.attributes) else {
@@ -87,22 +87,22 @@ struct StoreContent {
 
   /// The default items of a keyring by which encrypted stores are opened and compared. Nobody may take them for
   /// leftovers and remove them.
-  private static let ofEncryption: Set<StoreKey> = ["encryption-key", "encryption-anchor"]
+  private static let ofEncryption: Set<KeyName> = ["encryption-key", "encryption-anchor"]
 
   /// Returns the values that none of the declarations of this store covers, in the order of their keys.
-  func undeclared(besides own: [StorageManifest.Entry]) -> [StoreEntrySummary] {
+  func undeclared(besides own: [StorageManifest.Entry]) -> [StoreEntry.Summary] {
     guard case .found(let values) = look else { return [] }
-    let declared = Set(own.filter { $0.family == nil }.compactMap { try? StoreKey($0.name) })
+    let declared = Set(own.filter { $0.family == nil }.compactMap { try? KeyName($0.name) })
     let isKeychain = description?.hasPrefix("keychain:") == true
     let keys = isKeychain ? declared.union(Self.ofEncryption) : declared
-    let families = own.filter { $0.family != nil }.compactMap { try? StoreKey($0.name) }
+    let families = own.filter { $0.family != nil }.compactMap { try? KeyName($0.name) }
     return values.filter { value in !keys.contains(value.key) && !families.contains { value.key.hasPrefix($0) } }
   }
 }
 
-extension [StoreEntrySummary] {
+extension [StoreEntry.Summary] {
   /// Returns the elements of this sorted list whose keys start with a prefix.
-  fileprivate func members(of prefix: StoreKey) -> ArraySlice<StoreEntrySummary> {
+  fileprivate func members(of prefix: KeyName) -> ArraySlice<StoreEntry.Summary> {
     var (low, high) = (startIndex, endIndex)
     while low < high {
       let middle = low + (high - low) / 2

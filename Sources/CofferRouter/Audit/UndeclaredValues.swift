@@ -12,7 +12,7 @@ extension AuditReport {
     /// The names of some of the values if there are several, in their order.
     public var examples: [String]
 
-    init(_ values: [StoreEntrySummary], name: String, store: String) {
+    init(_ values: [StoreEntry.Summary], name: String, store: String) {
       self.name = name
       self.store = store
       count = values.count
@@ -38,14 +38,14 @@ struct UndeclaredFolding {
 
   /// Values whose names begin with the first `depth` bytes of each.
   private struct Row {
-    var values: [StoreEntrySummary]
+    var values: [StoreEntry.Summary]
     var depth: Int
     /// Whether the row cannot be split any further.
     var isFinal = false
   }
 
   /// Returns the rows of a store in the order of their names.
-  static func rows(_ values: [StoreEntrySummary], store: String) -> [AuditReport.UndeclaredValues] {
+  static func rows(_ values: [StoreEntry.Summary], store: String) -> [AuditReport.UndeclaredValues] {
     var rows = values.isEmpty ? [] : [Row(values: values, depth: 0)]
     while let index = rows.indices.filter({ !rows[$0].isFinal }).max(by: {
       rows[$0].values.count < rows[$1].values.count
@@ -96,7 +96,7 @@ struct UndeclaredFolding {
   }
 
   /// Returns the values in groups of the same name up to the next separator after `depth` bytes.
-  private static func groups(of values: [StoreEntrySummary], after depth: Int) -> [Row] {
+  private static func groups(of values: [StoreEntry.Summary], after depth: Int) -> [Row] {
     var groups: [Row] = []
     var beginning: [UInt8] = []
     for value in values {

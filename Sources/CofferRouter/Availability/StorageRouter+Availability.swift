@@ -1,13 +1,15 @@
 import CofferCore
 
-/// The availability of one of a router's stores.
-public struct StoreStatus: Hashable, Sendable {
-  /// The location of the store.
-  public let store: String
-  /// The registered keys of the store, in the order of their names.
-  public let keys: [StoreKey]
-  /// Whether the store can be read now, and why not.
-  public let availability: StoreAvailability
+extension StorageRouter {
+  /// The availability of one of a router's stores.
+  public struct StoreStatus: Hashable, Sendable {
+    /// The location of the store.
+    public let store: String
+    /// The registered keys of the store, in the order of their names.
+    public let keys: [KeyName]
+    /// Whether the store can be read now, and why not.
+    public let availability: StoreAvailability
+  }
 }
 
 extension StorageRouter {

@@ -1,11 +1,13 @@
 public import CofferCore
 
-/// The values that a clear removes.
-public enum ClearedContent: Hashable, Sendable {
-  /// All values except secrets.
-  case values
-  /// All values, including secrets.
-  case valuesAndSecrets
+extension ClearReport {
+  /// The values that a clear removes.
+  public enum Content: Hashable, Sendable {
+    /// All values except secrets.
+    case values
+    /// All values, including secrets.
+    case valuesAndSecrets
+  }
 }
 
 /// A report of what a clear has removed, or would remove, and what it has left, store by store.
@@ -23,7 +25,7 @@ public struct ClearReport: Sendable {
     public let store: String
     /// The keys whose values were removed, in one commit where the engine has atomic batches; in a dry run those that
     /// would be. Keys without a value are omitted.
-    public internal(set) var removed: [StoreKey] = []
+    public internal(set) var removed: [KeyName] = []
     /// The keys that were left, with the reason. Whether they have a value may be unknown.
     public internal(set) var left: [LeftKey] = []
   }
@@ -31,7 +33,7 @@ public struct ClearReport: Sendable {
   /// A key that was left.
   public struct LeftKey: Sendable {
     /// The key.
-    public let key: StoreKey
+    public let key: KeyName
     /// The reason why it was left.
     public let reason: Reason
   }
@@ -50,7 +52,7 @@ public struct ClearReport: Sendable {
   public internal(set) var stores: [Store] = []
 
   /// The removed keys of all stores.
-  public var removed: [StoreKey] { stores.flatMap(\.removed) }
+  public var removed: [KeyName] { stores.flatMap(\.removed) }
 
   /// The errors that left keys in their stores, one for each key.
   public var failures: [StorageError] {

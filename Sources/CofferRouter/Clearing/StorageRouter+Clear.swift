@@ -19,7 +19,7 @@ extension StorageRouter {
   ///   ``ClearReport/isComplete``.
   /// - Throws: `StorageError` with code `unregisteredKey` if no registered key has that owner. Nothing was removed.
   public nonisolated func clear(
-    owner: String, _ content: ClearedContent = .values, dryRun: Bool = false
+    owner: String, _ content: ClearReport.Content = .values, dryRun: Bool = false
   ) async throws -> ClearReport {
     let records = registry.registered.filter { $0.descriptor.owner == owner }
     guard !records.isEmpty else {
@@ -41,7 +41,7 @@ extension StorageRouter {
   /// - Returns: The removed keys, and those that were left because their store failed. Check
   ///   ``ClearReport/isComplete``.
   /// - Throws: `StorageError` with code `unregisteredKey` if no key is registered. Nothing was removed.
-  public nonisolated func clear(all content: ClearedContent, dryRun: Bool = false) async throws -> ClearReport {
+  public nonisolated func clear(all content: ClearReport.Content, dryRun: Bool = false) async throws -> ClearReport {
     let records = registry.registered
     guard !records.isEmpty else {
       throw StorageError(
@@ -51,7 +51,7 @@ extension StorageRouter {
   }
 
   private nonisolated func clear(
-    _ records: [KeyRegistry.Record], _ content: ClearedContent, dryRun: Bool
+    _ records: [KeyRegistry.Record], _ content: ClearReport.Content, dryRun: Bool
   ) async -> ClearReport {
     var report = ClearReport(isDryRun: dryRun)
     for (name, domain, records) in groupedByStore(records) {
@@ -78,8 +78,8 @@ extension StorageRouter {
   /// - Returns: the keys without a failure; in a dry run, also those that would be migrated.
   private nonisolated func settle(
     _ records: [KeyRegistry.Record], dryRun: Bool, left: inout [ClearReport.LeftKey]
-  ) async -> (ready: [KeyRegistry.Record], older: [StoreKey]) {
-    var (ready, older): ([KeyRegistry.Record], [StoreKey]) = ([], [])
+  ) async -> (ready: [KeyRegistry.Record], older: [KeyName]) {
+    var (ready, older): ([KeyRegistry.Record], [KeyName]) = ([], [])
     for record in records {
       do {
         if try await awaitsMigration(record) {
@@ -96,9 +96,9 @@ extension StorageRouter {
   /// - Throws: The error of the store if none of the values was removed.
   private nonisolated func remove(
     _ records: [KeyRegistry.Record], in domain: StorageDomain, dryRun: Bool, left: inout [ClearReport.LeftKey]
-  ) async throws -> [StoreKey] {
+  ) async throws -> [KeyName] {
     guard let store = try await existingStore(of: domain) else { return [] }
-    var keys: [StoreKey] = []
+    var keys: [KeyName] = []
     var removals: [KeyRegistry.Record] = []
     for record in records {
       do {
@@ -118,7 +118,7 @@ extension StorageRouter {
       try await store.commit(WriteBatch(removals.map(\.removal)), (keys + removals.map(\.key)).map { ($0, nil) })
       return keys
     }
-    var removed: [StoreKey] = []
+    var removed: [KeyName] = []
     for key in keys {
       do {
         try await store.delete(key)

@@ -31,7 +31,7 @@ public final class RouterRotation: Sendable {
     self.stores = stores
     let progress = Progress(totalUnitCount: 0)
     self.progress = progress
-    let states = Locked<[RotationProgress?]>(stores.map { _ in nil })
+    let states = Locked<[KeyRotation.State?]>(stores.map { _ in nil })
     let rotations = stores.map { try? $0.rotation.get() }
     progress.cancellationHandler = { for rotation in rotations { rotation?.cancel() } }
     for (index, rotation) in rotations.enumerated() {
@@ -52,8 +52,8 @@ public final class RouterRotation: Sendable {
   /// Waits for the end of all rotations. Cancelling the waiting task does not cancel them.
   /// - Returns: the outcome of each store. It is a failure if the rotation could not begin, was cancelled or was ended
   ///   by an error; what was encrypted anew stays so, and the next rotation continues.
-  public func report() async -> RouterRotationReport {
-    var outcomes: [RouterRotationReport.Store] = []
+  public func report() async -> RouterRotation.Report {
+    var outcomes: [RouterRotation.Report.Store] = []
     for store in stores {
       do {
         let report = try await store.rotation.get().result()
@@ -62,36 +62,38 @@ public final class RouterRotation: Sendable {
         outcomes.append(.init(store: store.store, outcome: .failure(StoredError.storage(error))))
       }
     }
-    return RouterRotationReport(stores: outcomes)
+    return RouterRotation.Report(stores: outcomes)
   }
 
   /// Ends every rotation after its present commit.
   public func cancel() { progress.cancel() }
 }
 
-/// The outcome of a ``RouterRotation``.
-public struct RouterRotationReport: Sendable {
-  /// The outcome of one store.
-  public struct Store: Sendable {
-    /// The location of the store.
-    public let store: String
-    /// What the rotation has done, or why it has ended early.
-    public let outcome: Result<RotationReport, StorageError>
-  }
+extension RouterRotation {
+  /// The outcome of a ``RouterRotation``.
+  public struct Report: Sendable {
+    /// The outcome of one store.
+    public struct Store: Sendable {
+      /// The location of the store.
+      public let store: String
+      /// What the rotation has done, or why it has ended early.
+      public let outcome: Result<KeyRotation.Report, StorageError>
+    }
 
-  /// The stores, in the order of their names.
-  public let stores: [Store]
+    /// The stores, in the order of their names.
+    public let stores: [Store]
 
-  /// The errors of stores whose rotations have ended early, and of single values that stay as they were.
-  public var failures: [StorageError] {
-    stores.flatMap { store in
-      switch store.outcome {
-      case .success(let report): report.failures.map { $0.error.locating(at: store.store, key: $0.key) }
-      case .failure(let error): [error.locating(at: store.store)]
+    /// The errors of stores whose rotations have ended early, and of single values that stay as they were.
+    public var failures: [StorageError] {
+      stores.flatMap { store in
+        switch store.outcome {
+        case .success(let report): report.failures.map { $0.error.locating(at: store.store, key: $0.key) }
+        case .failure(let error): [error.locating(at: store.store)]
+        }
       }
     }
-  }
 
-  /// Whether every value of every store is encrypted under a new key.
-  public var isComplete: Bool { failures.isEmpty }
+    /// Whether every value of every store is encrypted under a new key.
+    public var isComplete: Bool { failures.isEmpty }
+  }
 }

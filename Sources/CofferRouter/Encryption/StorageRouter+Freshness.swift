@@ -13,7 +13,7 @@ extension StorageRouter {
   /// is open afterwards.
   /// - Parameter domain: the domain of the store.
   /// - Throws: The errors of opening the store and its key ring, and `StorageError`. The anchor is unchanged then.
-  ///   - `unsupported` if the store does not exist, or has no anchor (`EncryptionOptions.freshness`).
+  ///   - `unsupported` if the store does not exist, or has no anchor (`StoreOptions.Encryption.rollbackProtection`).
   ///   - `busy` if its anchor was compared by this router.
   ///   - `keyUnavailable` for a store in plain, which `EncryptedEngine.encrypt` encrypts.
   ///   - `unavailable` for an anchor that cannot be read or written.

@@ -40,7 +40,7 @@ extension StorageRouter {
   }
 
   /// Frees the files of a domain's store from what they hold beside its present content: removed values, and keys that
-  /// a rotation has removed. Call it if `RotationReport.isScrubbed` is `false`, as for a store of more than 16 MiB.
+  /// a rotation has removed. Call it if `KeyRotation.Report.isScrubbed` is `false`, as for a store of more than 16 MiB.
   ///
   /// Every page is written anew; commits wait meanwhile, and those of other processes can fail with `busy`.
   /// - Parameter domain: the domain of the store.

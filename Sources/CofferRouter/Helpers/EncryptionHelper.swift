@@ -39,8 +39,8 @@ public actor EncryptionHelper {
   ///   - name: the name to which the result is bound.
   ///   - policy: the algorithm and the source of the key.
   /// - Throws: `invalidKey` for an invalid name; `unavailable` if the key cannot be read; `valueTooLarge`.
-  public func encrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    let name = try StoreKey(name)
+  public func encrypt(_ data: Data, name: String, policy: SecurityPolicy.Encryption) async throws -> Data {
+    let name = try KeyName(name)
     return try Envelope.seal(
       data, under: try await key(policy), context: context(name, format: 4), algorithm: policy.algorithm.cipher,
       isPadded: false)
@@ -53,8 +53,8 @@ public actor EncryptionHelper {
   ///   - policy: the source of the key. The algorithm is that of the encrypted value.
   /// - Throws: `damaged` if the value was changed or has another name; `keyUnavailable` if it was encrypted with
   ///   another key; `newerFormat`; `invalidKey` for an invalid name; `unavailable` if the key cannot be read.
-  public func decrypt(_ data: Data, name: String, policy: EncryptionPolicy) async throws -> Data {
-    let name = try StoreKey(name)
+  public func decrypt(_ data: Data, name: String, policy: SecurityPolicy.Encryption) async throws -> Data {
+    let name = try KeyName(name)
     let key = try await key(policy)
     return try open(data, name, format: 4, under: key) { StorageError.otherKey($0, name) }
   }
@@ -80,7 +80,7 @@ public actor EncryptionHelper {
   public func encrypt(
     _ data: Data, name: String, passphrase: PassphraseSource, algorithm: EncryptionAlgorithm = .aes256
   ) async throws -> Data {
-    let name = try StoreKey(name)
+    let name = try KeyName(name)
     let header = try PassphraseHeader.random()
     let key = try await Self.key(passphrase, confirming: true, header, PassphraseLimits())
     return try header.bytes
@@ -101,7 +101,7 @@ public actor EncryptionHelper {
   public func decrypt(
     _ data: Data, name: String, passphrase: PassphraseSource, limits: PassphraseLimits = PassphraseLimits()
   ) async throws -> Data {
-    let name = try StoreKey(name)
+    let name = try KeyName(name)
     do {
       let header = try PassphraseHeader(of: data)
       let key = try await Self.key(passphrase, confirming: false, header, limits)
@@ -127,7 +127,7 @@ public actor EncryptionHelper {
   // MARK: Values
 
   private func open(
-    _ envelope: Data, _ name: StoreKey, format: UInt8, under key: DataKey, otherwise: (KeyID) -> StorageError
+    _ envelope: Data, _ name: KeyName, format: UInt8, under key: DataKey, otherwise: (KeyID) -> StorageError
   ) throws -> Data {
     do {
       return try Envelope.open(envelope, context: context(name, format: format)) { id in
@@ -146,12 +146,12 @@ public actor EncryptionHelper {
   /// The identity of no store.
   private static let noStore = Data("coffer.envelope\0".utf8)
 
-  private func context(_ name: StoreKey, format: UInt8) -> EnvelopeContext {
+  private func context(_ name: KeyName, format: UInt8) -> EnvelopeContext {
     EnvelopeContext(store: store, key: name, attributes: .none, format: format)
   }
 
   /// Returns the key of a policy, which is read once. If that fails, the next call tries again.
-  private func key(_ policy: EncryptionPolicy) async throws -> DataKey {
+  private func key(_ policy: SecurityPolicy.Encryption) async throws -> DataKey {
     let known = keys[policy.keyMaterial]
     let reading = try known ?? read(policy.keyMaterial)
     keys[policy.keyMaterial] = reading
@@ -169,13 +169,13 @@ public actor EncryptionHelper {
 }
 
 extension StorageError {
-  fileprivate static func otherPassphrase(_ name: StoreKey) -> StorageError {
+  fileprivate static func otherPassphrase(_ name: KeyName) -> StorageError {
     StorageError(
       .wrongPassphrase, "The passphrase does not open the value, or the beginning of the value was changed.",
       advice: "Try again with the right one, or restore the value from a backup.", key: name)
   }
 
-  fileprivate static func otherKey(_ id: KeyID, _ name: StoreKey) -> StorageError {
+  fileprivate static func otherKey(_ id: KeyID, _ name: KeyName) -> StorageError {
     StorageError(
       .keyUnavailable, "The value was encrypted with another key (\(id.short)).",
       advice: "Use the policy with which it was encrypted.", key: name)

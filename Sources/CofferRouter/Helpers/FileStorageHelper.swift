@@ -45,26 +45,26 @@ public actor FileStorageHelper {
   /// Replaces a file atomically: readers see either the old bytes or the new.
   /// - Throws: `StorageError`.
   public func write(_ data: Data, to location: Location, fileName: String) async throws {
-    try await engine(location).commit(WriteBatch([.put(StoreKey(fileName), data)]), from: origin)
+    try await engine(location).commit(WriteBatch([.put(KeyName(fileName), data)]), from: origin)
   }
 
   /// Returns the bytes of a file, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func read(from location: Location, fileName: String) async throws -> Data? {
     let engine = try await engine(location)
-    return try await engine.entry(StoreKey(fileName))?.requiringPlain(at: engine.description).value
+    return try await engine.entry(KeyName(fileName))?.requiringPlain(at: engine.description).value
   }
 
   /// Deletes a file. Deleting a missing file is not an error.
   /// - Throws: `StorageError`.
   public func delete(from location: Location, fileName: String) async throws {
-    try await engine(location).commit(WriteBatch([.delete(StoreKey(fileName))]), from: origin)
+    try await engine(location).commit(WriteBatch([.delete(KeyName(fileName))]), from: origin)
   }
 
   /// Returns whether there is a file; `false` means proven absent.
   /// - Throws: `StorageError` when it cannot be determined.
   public func exists(in location: Location, fileName: String) async throws -> Bool {
-    try await engine(location).contains(StoreKey(fileName))
+    try await engine(location).contains(KeyName(fileName))
   }
 
   /// Returns the names of all files, in the order of their UTF-8 bytes.
@@ -76,6 +76,6 @@ public actor FileStorageHelper {
   /// Returns the size of a file in bytes, without reading it, or `nil` when it is proven absent.
   /// - Throws: `StorageError`.
   public func size(in location: Location, fileName: String) async throws -> Int? {
-    try await engine(location).summary(of: StoreKey(fileName))?.size
+    try await engine(location).summary(of: KeyName(fileName))?.size
   }
 }

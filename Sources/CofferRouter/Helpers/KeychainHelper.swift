@@ -52,7 +52,7 @@ public actor KeychainHelper {
   /// Returns whether there is a secret; `false` means proven absent.
   /// - Throws: `StorageError` when it cannot be determined.
   public func exists(service: String, key: String) async throws -> Bool {
-    try await adapter(service).engine.contains(StoreKey(key))
+    try await adapter(service).engine.contains(KeyName(key))
   }
 
   /// Deletes every secret of a service.

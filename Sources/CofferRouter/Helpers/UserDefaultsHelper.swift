@@ -48,7 +48,7 @@ public actor UserDefaultsHelper {
   /// Returns whether there is a preference; `false` means proven absent.
   /// - Throws: `StorageError` when it cannot be determined.
   public func exists(forKey key: String, suite: String? = nil) async throws -> Bool {
-    try await adapter(suite).engine.contains(StoreKey(key))
+    try await adapter(suite).engine.contains(KeyName(key))
   }
 
   /// Returns the names of all preferences of a suite, in the order of their UTF-8 bytes.

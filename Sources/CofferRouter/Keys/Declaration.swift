@@ -7,7 +7,7 @@ extension StorageKeyDescriptor {
   ///   - configuration: the settings of the router, whose engines may be made for secrets.
   /// - Throws: `insecureKey` or `invalidDeclaration` when parts are missing or contradict each other.
   func check(needsWords: Bool, _ configuration: StorageConfiguration) throws {
-    let key = try StoreKey(name)
+    let key = try KeyName(name)
     if needsWords {
       for (word, text) in [("owner", owner), ("description", description)] where text.allSatisfy(\.isWhitespace) {
         throw flaw(key, "The key has no \(word).", "Declare its owner, and its purpose in a sentence.")
@@ -52,10 +52,10 @@ extension StorageKeyDescriptor {
   }
 
   /// The encryption of the key's values by this library; `nil` if they are not encrypted.
-  var encryption: EncryptionPolicy? { if case .encrypted(let policy) = security { policy } else { nil } }
+  var encryption: SecurityPolicy.Encryption? { if case .encrypted(let policy) = security { policy } else { nil } }
   var isEncrypted: Bool { encryption != nil }
 
-  private func flaw(_ key: StoreKey, _ message: String, _ advice: String) -> StorageError {
+  private func flaw(_ key: KeyName, _ message: String, _ advice: String) -> StorageError {
     StorageError(.invalidDeclaration, message, advice: advice + " Nothing was read or written.", key: key)
   }
 

@@ -49,8 +49,8 @@ public final class KeyFamilyNamespace: Sendable {
 
   /// Returns the key of a member by its full name.
   /// - Throws: `invalidKey` if the id is empty or too long.
-  func key(named name: String) throws -> StoreKey {
-    let (limit, size) = (StoreKey.maximumSize - prefix.utf8.count, name.utf8.count - prefix.utf8.count)
+  func key(named name: String) throws -> KeyName {
+    let (limit, size) = (KeyName.maximumSize - prefix.utf8.count, name.utf8.count - prefix.utf8.count)
     guard size > 0 else {
       throw StorageError(
         .invalidKey, "An id of the family '\(self.name.escapingControlCharacters)' is empty.",
@@ -62,7 +62,7 @@ public final class KeyFamilyNamespace: Sendable {
         "An id of the family '\(self.name.escapingControlCharacters)' has \(size) bytes; the limit is \(limit).",
         advice: "Use a shorter id, such as a hash of it. Nothing was read or written.")
     }
-    return try StoreKey(name)
+    return try KeyName(name)
   }
 }
 

@@ -74,20 +74,20 @@ public struct SecretDomain: Hashable, Sendable {
   }
 
   /// A store by its location. A key in it is refused with `insecureKey` unless the location is a keychain, a sealed
-  /// file, a chain or an encrypted store, or of a `StoreScheme` that declares `StoreScheme.keepsSecrets`.
+  /// file, a chain or an encrypted store, or of a `LocationScheme` that declares `LocationScheme.keepsSecrets`.
   public static func store(_ location: StoreLocation) -> SecretDomain {
     let domain = StorageDomain.store(location)
     return SecretDomain(domain: domain, security: domain.isEncrypted ? .encrypted(.ofStore) : .keychain())
   }
 
   /// A database whose other values may be plain: the values of secrets in it are encrypted, their names are not.
-  public static func database(_ url: URL? = nil, as policy: EncryptionPolicy = .aes256) -> SecretDomain {
+  public static func database(_ url: URL? = nil, as policy: SecurityPolicy.Encryption = .aes256) -> SecretDomain {
     SecretDomain(domain: .database(url), security: .encrypted(policy))
   }
 
   /// Encrypted files, one per value.
   public static func encryptedFileSystem(
-    _ directory: FileDirectory, as policy: EncryptionPolicy = .aes256
+    _ directory: FileDirectory, as policy: SecurityPolicy.Encryption = .aes256
   ) -> SecretDomain {
     SecretDomain(domain: .encryptedFileSystem(directory), security: .encrypted(policy))
   }

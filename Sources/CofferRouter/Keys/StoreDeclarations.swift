@@ -6,13 +6,13 @@ import CofferEncryption
 /// router: they ask about every key, whoever writes it.
 final class StoreDeclarations: Sendable {
   private struct State {
-    var keys: [StoreKey: KeyRegistry.Record] = [:]
+    var keys: [KeyName: KeyRegistry.Record] = [:]
     var families: [KeyRegistry.Record] = []
     var encrypts = false
     var material: KeyMaterialSource?
 
     /// The declaration of a key or of its family: no two in a store claim one name.
-    func record(of key: StoreKey) -> KeyRegistry.Record? { keys[key] ?? families.first { key.hasPrefix($0.key) } }
+    func record(of key: KeyName) -> KeyRegistry.Record? { keys[key] ?? families.first { key.hasPrefix($0.key) } }
   }
 
   private let state = Locked(State())
@@ -33,16 +33,16 @@ final class StoreDeclarations: Sendable {
   }
 
   /// The declaration of a key, or that of its family.
-  func record(of key: StoreKey) -> KeyRegistry.Record? { state.withLock { $0.record(of: key) } }
+  func record(of key: KeyName) -> KeyRegistry.Record? { state.withLock { $0.record(of: key) } }
 
   /// The version that the values of a key have.
-  func schema(of key: StoreKey) -> DeclaredSchema? { record(of: key)?.schema }
+  func schema(of key: KeyName) -> DeclaredSchema? { record(of: key)?.schema }
 
   /// The access control of the values of a key.
-  func control(of key: StoreKey) -> KeychainAccessControl? { record(of: key)?.descriptor.accessControl }
+  func control(of key: KeyName) -> KeychainAccessControl? { record(of: key)?.descriptor.accessControl }
 
   /// How the values of a key are encrypted, or `nil` if they are plain.
-  func encryption(of key: StoreKey) -> ValueEncryption? {
+  func encryption(of key: KeyName) -> ValueEncryption? {
     state.withLock { state in
       guard state.encrypts, let policy = state.record(of: key)?.descriptor.encryption else { return nil }
       return ValueEncryption(algorithm: policy.isDeclared ? policy.algorithm : nil)

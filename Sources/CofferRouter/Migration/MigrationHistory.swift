@@ -66,7 +66,7 @@ extension MigrationHistoryEntry {
 
 extension KeyMigrationState {
   /// The state of a migration in a store; without one, it is pending.
-  init(of migration: String, _ key: StoreKey, in engine: (any StorageEngine)?) async {
+  init(of migration: String, _ key: KeyName, in engine: (any StorageEngine)?) async {
     do {
       guard let engine, let entry = try await MigrationLog(of: key, in: engine).entry(of: migration) else {
         self = .pending

@@ -45,7 +45,7 @@ struct MigrationLog: Sendable {
     var remains: Bool?
   }
 
-  let name: SystemRecordName
+  let name: SystemRecord.Name
   private(set) var entries: [Entry] = []
   /// The revision of the record, which is that of the copied value until either changes; `nil` if there is none.
   private(set) var revision: StoreRevision?
@@ -59,7 +59,7 @@ struct MigrationLog: Sendable {
   /// Reads the record of a key.
   /// - Throws: `newerFormat`; the errors of the engine, except damage to the record: its migrations are then examined
   ///   anew, which overwrites nothing.
-  init(of key: StoreKey, in engine: any StorageEngine) async throws {
+  init(of key: KeyName, in engine: any StorageEngine) async throws {
     name = try Self.name(of: key)
     isSupported = engine.keepsMigrationRecords
     isWritable = isSupported && !engine.isReadOnly
@@ -77,8 +77,8 @@ struct MigrationLog: Sendable {
     }
   }
 
-  static func name(of key: StoreKey) throws -> SystemRecordName {
-    try SystemRecordName("router/migrations/" + hash(key.string))
+  static func name(of key: KeyName) throws -> SystemRecord.Name {
+    try SystemRecord.Name("router/migrations/" + hash(key.string))
   }
 
   static func hash(_ name: String) -> String {
@@ -107,10 +107,10 @@ struct MigrationLog: Sendable {
   /// Returns the names of older keys in a record: hashes, which do not depend on the order of the keys and on where
   /// their stores are. Keys of one name in several stores are numbered.
   static func identities(of sources: [AnyStorageKey]) -> [String] {
-    var counts: [StoreKey: Int] = [:]
+    var counts: [KeyName: Int] = [:]
     return sources.map { source in
       // A key whose name is invalid cannot be read either.
-      guard let key = try? StoreKey(source.key.name) else { return "" }
+      guard let key = try? KeyName(source.key.name) else { return "" }
       defer { counts[key, default: 0] += 1 }
       return hash("\(counts[key, default: 0]) \(key.string)")
     }

@@ -13,7 +13,7 @@ package struct MigrationRecord: Hashable, Sendable {
 
   /// Returns `nil` if the record is damaged.
   /// - Throws: `newerFormat`.
-  package init?(decoding content: Data, of key: StoreKey, at location: String) throws {
+  package init?(decoding content: Data, of key: KeyName, at location: String) throws {
     guard let end = content.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
     let words = String(decoding: content[..<end], as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
     let body = Data(content[content.index(after: end)...])

@@ -160,7 +160,7 @@ actor MigrationRemains {
 
   /// Removes what the files of a store hold of removed values.
   private static func remove(
-    _ keys: Set<StoreKey>, from engine: any StorageEngine, _ isResumed: Bool, upTo limit: Int?
+    _ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool, upTo limit: Int?
   ) async -> Outcome {
     do {
       var hasWholeFiles = false

@@ -3,7 +3,7 @@ import CofferCore
 
 /// A key that is migrated: its name and its store, which stay the same when its catalog is registered meanwhile.
 struct MigrationTarget: Hashable, Sendable {
-  let key: StoreKey
+  let key: KeyName
   let location: KeyRegistry.Record.Location
 
   init(_ record: KeyRegistry.Record) { (key, location) = (record.key, record.location) }

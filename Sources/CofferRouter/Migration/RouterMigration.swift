@@ -14,12 +14,12 @@ public import Foundation
 /// interrupted at any point is continued by the key's next access or by the next run. The files of the older stores are
 /// freed of plain values that are protected now, once each, before the report.
 public final class RouterMigration: Sendable {
-  private let task: ObservedTask<RouterMigrationProgress, RouterMigrationReport>
+  private let task: ObservedTask<RouterMigration.State, RouterMigration.Report>
 
   init(_ router: StorageRouter, _ keys: [AnyStorageKey]) {
-    task = ObservedTask(RouterMigrationProgress(totalKeys: keys.count)) { (completed: $0.keys, total: $0.totalKeys) }
+    task = ObservedTask(RouterMigration.State(totalKeys: keys.count)) { (completed: $0.keys, total: $0.totalKeys) }
     task.start { [task] in
-      var report = RouterMigrationReport()
+      var report = RouterMigration.Report()
       for key in keys {
         let outcome: Result<Void, StorageError>?
         do {
@@ -43,36 +43,40 @@ public final class RouterMigration: Sendable {
   public var progress: Progress { task.progress }
 
   /// A new stream of the progress: the present state, then the latest one after each key, until the end.
-  public var updates: AsyncStream<RouterMigrationProgress> { task.updates }
+  public var updates: AsyncStream<RouterMigration.State> { task.updates }
 
   /// Waits for the end. Cancelling the waiting task does not cancel the run.
-  public func report() async -> RouterMigrationReport {
-    (try? await task.result()) ?? RouterMigrationReport()  // The task throws nothing.
+  public func report() async -> RouterMigration.Report {
+    (try? await task.result()) ?? RouterMigration.Report()  // The task throws nothing.
   }
 
   /// Ends the run after the present key.
   public func cancel() { task.cancel() }
 }
 
-/// The progress of a ``RouterMigration``.
-public struct RouterMigrationProgress: Hashable, Sendable {
-  /// The number of keys that were migrated, had nothing to migrate, or have failed.
-  public internal(set) var keys = 0
-  /// The number of registered keys with a migration or with versions.
-  public internal(set) var totalKeys: Int
+extension RouterMigration {
+  /// The progress of a ``RouterMigration``.
+  public struct State: Hashable, Sendable {
+    /// The number of keys that were migrated, had nothing to migrate, or have failed.
+    public internal(set) var keys = 0
+    /// The number of registered keys with a migration or with versions.
+    public internal(set) var totalKeys: Int
+  }
 }
 
-/// The outcome of a ``RouterMigration``.
-public struct RouterMigrationReport: Sendable {
-  /// The keys whose migrations are done, by this run or an earlier one.
-  public internal(set) var migrated: [StorageKeyDescriptor] = []
-  /// The errors of keys that could not be migrated; their older values are kept.
-  public internal(set) var failures: [StorageError] = []
-  /// The keys that a cancellation has left.
-  public internal(set) var cancelled: [StorageKeyDescriptor] = []
+extension RouterMigration {
+  /// The outcome of a ``RouterMigration``.
+  public struct Report: Sendable {
+    /// The keys whose migrations are done, by this run or an earlier one.
+    public internal(set) var migrated: [StorageKeyDescriptor] = []
+    /// The errors of keys that could not be migrated; their older values are kept.
+    public internal(set) var failures: [StorageError] = []
+    /// The keys that a cancellation has left.
+    public internal(set) var cancelled: [StorageKeyDescriptor] = []
 
-  /// Whether the migrations of all registered keys are done.
-  public var isComplete: Bool { failures.isEmpty && cancelled.isEmpty }
+    /// Whether the migrations of all registered keys are done.
+    public var isComplete: Bool { failures.isEmpty && cancelled.isEmpty }
+  }
 }
 
 extension StorageRouter {

@@ -6,7 +6,7 @@ extension StorageRouter {
     return try await inMigration(of: key, "") {
       // An interrupted run under another name has removed some or all of them.
       if let engine = try await self.existingStore(of: key.domain)?.engine {
-        let log = try await MigrationLog(of: StoreKey(key.name), in: engine)
+        let log = try await MigrationLog(of: KeyName(key.name), in: engine)
         let identities = MigrationLog.identities(of: sources)
         if log.entries.contains(where: { $0.isInterrupted(amidst: identities) }) { return true }
       }

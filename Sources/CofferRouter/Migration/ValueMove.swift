@@ -176,7 +176,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     let marks = isDone ? nil : found.map(\.mark)
     operations += try record(isDone ? .done : .copied, .migrated, found.count, of: marks, destination, log)
     if isOneStore { operations += found.flatMap { removal(of: $0) } }
-    var written: [(key: StoreKey, box: (any AnyBox)?)] = [(destination.key, value.box)]
+    var written: [(key: KeyName, box: (any AnyBox)?)] = [(destination.key, value.box)]
     if isOneStore { written += found.map { ($0.resolved.key, nil) } }
     let commit: StoreCommit
     do {

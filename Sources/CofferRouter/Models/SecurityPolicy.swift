@@ -13,40 +13,42 @@ public enum SecurityPolicy: Hashable, Sendable {
   case keychain(accessibility: KeychainAccessibility = .whenUnlocked, accessControl: KeychainAccessControl? = nil)
   /// Encryption by this library, under a key that is not in the store. The names of encrypted keys in a store of plain
   /// values are not encrypted; those of `StorageDomain.encryptedFileSystem` can be.
-  case encrypted(EncryptionPolicy)
+  case encrypted(SecurityPolicy.Encryption)
 }
 
-/// The cipher that encrypts a value, and the source of its key.
-public struct EncryptionPolicy: Hashable, Sendable {
-  /// An algorithm for authenticated encryption.
-  public typealias Algorithm = EncryptionAlgorithm
+extension SecurityPolicy {
+  /// The cipher that encrypts a value, and the source of its key.
+  public struct Encryption: Hashable, Sendable {
+    /// An algorithm for authenticated encryption.
+    public typealias Algorithm = EncryptionAlgorithm
 
-  /// The cipher used for encryption. For keys of an encrypted store that declare no policy, that of the store's
-  /// settings is used instead.
-  public let algorithm: Algorithm
-  /// The source of the encryption key; `nil` for the router's own key.
-  public let keyMaterial: KeyMaterialSource?
-  /// Whether the algorithm was declared for the key.
-  let isDeclared: Bool
+    /// The cipher used for encryption. For keys of an encrypted store that declare no policy, that of the store's
+    /// settings is used instead.
+    public let algorithm: Algorithm
+    /// The source of the encryption key; `nil` for the router's own key.
+    public let keyMaterial: KeyMaterialSource?
+    /// Whether the algorithm was declared for the key.
+    let isDeclared: Bool
 
-  /// Creates a policy.
-  public init(_ algorithm: Algorithm, keyMaterial: KeyMaterialSource? = nil) {
-    self.init(algorithm, keyMaterial, isDeclared: true)
+    /// Creates a policy.
+    public init(_ algorithm: Algorithm, keyMaterial: KeyMaterialSource? = nil) {
+      self.init(algorithm, keyMaterial, isDeclared: true)
+    }
+
+    private init(_ algorithm: Algorithm, _ keyMaterial: KeyMaterialSource?, isDeclared: Bool) {
+      self.algorithm = algorithm
+      self.keyMaterial = keyMaterial
+      self.isDeclared = isDeclared
+    }
+
+    /// The policy of keys in an encrypted store that declare none.
+    static let ofStore = SecurityPolicy.Encryption(.aes256, nil, isDeclared: false)
+
+    /// AES-256-GCM under the router's own key.
+    public static let aes256 = SecurityPolicy.Encryption(.aes256)
+    /// ChaCha20-Poly1305 under the router's own key.
+    public static let chaCha20Poly1305 = SecurityPolicy.Encryption(.chaCha20Poly1305)
   }
-
-  private init(_ algorithm: Algorithm, _ keyMaterial: KeyMaterialSource?, isDeclared: Bool) {
-    self.algorithm = algorithm
-    self.keyMaterial = keyMaterial
-    self.isDeclared = isDeclared
-  }
-
-  /// The policy of keys in an encrypted store that declare none.
-  static let ofStore = EncryptionPolicy(.aes256, nil, isDeclared: false)
-
-  /// AES-256-GCM under the router's own key.
-  public static let aes256 = EncryptionPolicy(.aes256)
-  /// ChaCha20-Poly1305 under the router's own key.
-  public static let chaCha20Poly1305 = EncryptionPolicy(.chaCha20Poly1305)
 }
 
 extension SecurityPolicy: CustomStringConvertible {

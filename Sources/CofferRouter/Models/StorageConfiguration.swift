@@ -32,12 +32,12 @@ public struct StorageConfiguration: Sendable {
     set { stores.events = newValue }
   }
   /// The encryption of values: that of ``stores``. Its default key is in the keyring under the application's name.
-  public var encryption: EncryptionOptions {
+  public var encryption: StoreOptions.Encryption {
     get { stores.encryption }
     set { stores.encryption = newValue }
   }
   /// What opening a store does with data of another origin: that of ``stores``.
-  public var foreignData: ForeignDataPolicy {
+  public var foreignData: ForeignData.Policy {
     get { stores.foreignData }
     set { stores.foreignData = newValue }
   }
@@ -60,7 +60,7 @@ public struct StorageConfiguration: Sendable {
   /// Called when a policy has replaced a damaged value, or could not.
   public var onDamageHandled: (@Sendable (HandledDamage) -> Void)?
   /// The settings of sync with other devices.
-  public var sync = SyncConfiguration()
+  public var sync = StorageConfiguration.Sync()
   /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
   /// by default. The engines of the configuration are used nevertheless.
   public var isInMemory = false
@@ -82,7 +82,7 @@ public struct StorageConfiguration: Sendable {
     set { cachePolicy.maximumCount = newValue }
   }
   /// The domain in which the router stores its own state: overrides of sync policies.
-  public var memory = StorageDomain.userDefaults()
+  public var stateDomain = StorageDomain.userDefaults()
 
   /// Creates the default settings.
   public init() {}
@@ -102,18 +102,20 @@ public struct StorageConfiguration: Sendable {
   }
 }
 
-/// The settings of a router's sync with other devices.
-public struct SyncConfiguration: Sendable {
-  /// The maximum size of a value with the policy ``SyncPolicy/automaticSmall``, in bytes of its serialized form; 4,096
-  /// by default.
-  public var maximumAutomaticSize = 4_096
-  /// The transport to other devices; without one nothing is sent. A send that does not return delays all later ones,
-  /// but no write.
-  public var transport: (any SyncTransport)?
-  /// Called with the error of each failed automatic send, and of a value that had to be left out because it could not
-  /// be read. The values are stored, and the latest state is sent again after a pause of one second up to a minute.
-  public var onFailure: (@Sendable (any Error) -> Void)?
+extension StorageConfiguration {
+  /// The settings of a router's sync with other devices.
+  public struct Sync: Sendable {
+    /// The maximum size of a value with the policy ``SyncPolicy/automaticSmall``, in bytes of its serialized form;
+    /// 4,096 by default.
+    public var maximumAutomaticSize = 4_096
+    /// The transport to other devices; without one nothing is sent. A send that does not return delays all later ones,
+    /// but no write.
+    public var transport: (any SyncTransport)?
+    /// Called with the error of each failed automatic send, and of a value that had to be left out because it could not
+    /// be read. The values are stored, and the latest state is sent again after a pause of one second up to a minute.
+    public var onFailure: (@Sendable (any Error) -> Void)?
 
-  /// Creates the default settings.
-  public init() {}
+    /// Creates the default settings.
+    public init() {}
+  }
 }

@@ -29,7 +29,7 @@ public enum StorageDomain: Hashable, Sendable {
   case appGroupFileSystem(group: String? = nil)
   /// A database file; by default `coffer.db` in the application's data directory.
   case database(URL? = nil)
-  /// A store by its location, such as one of a kind that a `StoreScheme` adds.
+  /// A store by its location, such as one of a kind that a `LocationScheme` adds.
   case store(StoreLocation)
   /// A store in memory, which is lost with the router.
   case memory(String = "memory")

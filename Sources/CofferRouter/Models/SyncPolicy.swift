@@ -7,6 +7,6 @@ public enum SyncPolicy: String, CaseIterable, Hashable, Sendable {
   /// mailbox keeps only the latest state.
   case manual
   /// The value is also sent after each change by any process, without delaying the write. Its size is limited to
-  /// ``SyncConfiguration/maximumAutomaticSize``.
+  /// ``StorageConfiguration/Sync/maximumAutomaticSize``.
   case automaticSmall
 }

@@ -14,7 +14,7 @@ struct DeclaredValue<Value: Sendable>: WritablePlan {
     (self.router, self.resolved, coder) = (router, resolved, resolved.coder(of: declaration))
   }
 
-  var key: StoreKey { resolved.key }
+  var key: KeyName { resolved.key }
   var store: TypedStore { resolved.store }
   var traits: ValueTraits { resolved.traits }
 

@@ -27,11 +27,11 @@ public struct KeyFamilySummary: Codable, Hashable, Sendable {
   /// The date of the newest change that the journal of the store still has; `nil` if there is none.
   public var changed: Date?
 
-  init(_ members: some Sequence<StoreEntrySummary>) {
+  init(_ members: some Sequence<StoreEntry.Summary>) {
     for member in members { add(member) }
   }
 
-  mutating func add(_ member: StoreEntrySummary) {
+  mutating func add(_ member: StoreEntry.Summary) {
     count += 1
     size = size.flatMap { total in member.size.map { total + $0 } }
     changed = [changed, member.date].compactMap { $0 }.max()

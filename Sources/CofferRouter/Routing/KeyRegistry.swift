@@ -12,7 +12,7 @@ package protocol UncataloguedKey {}
 final class KeyRegistry: Sendable {
   /// The declaration of a key and what is derived from it. A class, so that a lookup copies one reference.
   final class Record: Sendable {
-    let key: StoreKey
+    let key: KeyName
     let descriptor: StorageKeyDescriptor
     let valueType: ObjectIdentifier
     /// A key of the declaration.
@@ -39,7 +39,7 @@ final class KeyRegistry: Sendable {
     }
 
     init(_ any: AnyStorageKey, catalog: String?, _ configuration: StorageConfiguration) throws {
-      key = try StoreKey(any.descriptor.name)
+      key = try KeyName(any.descriptor.name)
       schema = try any.key.declaredSchema()
       location =
         (try? DomainLocation(any.descriptor.domain, configuration)).map { .located($0) }
@@ -290,7 +290,7 @@ final class KeyRegistry: Sendable {
   }
 
   /// Returns whether changes of a name in a store are sent automatically.
-  func sendsAutomatically(_ key: StoreKey, in location: DomainLocation) -> Bool {
+  func sendsAutomatically(_ key: KeyName, in location: DomainLocation) -> Bool {
     guard let record = declarations.at(location).record(of: key) else { return false }
     return record.catalog != nil && syncPolicy(record) == .automaticSmall
   }

@@ -15,7 +15,7 @@ final class MissingStoreEngine: EngineDecorator {
     self.options = options
     // Without `immediateRevisions`, so that no cache takes the absence for lasting.
     let capabilities = StoreCapabilities([.snapshots, .listing, .systemRecords], maximumValueSize: .max)
-    base = ReopeningEngine(error, description: location.description, capabilities: capabilities) {
+    base = RetryingEngine(error, description: location.description, capabilities: capabilities) {
       try await location.open(options)
     }
   }
@@ -23,13 +23,13 @@ final class MissingStoreEngine: EngineDecorator {
   var isReadOnly: Bool { true }
 
   /// That of the store once it is open, on which its default label depends; until then its location.
-  var description: String { (base as? ReopeningEngine)?.base.description ?? base.description }
+  var description: String { (base as? RetryingEngine)?.base.description ?? base.description }
 
   /// The anchor of the store, if its values can be encrypted.
-  private var anchor: FreshnessSettings? {
+  private var anchor: RollbackProtection? {
     switch location {
-    case .encrypted(let base): options.encryption.freshness?(base.description)
-    default: options.encryption.freshness?(location.description)
+    case .encrypted(let base): options.encryption.rollbackProtection?(base.description)
+    default: options.encryption.rollbackProtection?(location.description)
     }
   }
 
@@ -42,19 +42,19 @@ final class MissingStoreEngine: EngineDecorator {
     }
   }
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     try await read({ try await base.entry(key) }, orIfMissing: { nil })
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await read({ try await base.entries(keys) }, orIfMissing: { keys.map { _ in nil } })
   }
 
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     try await read({ try await base.record(name) }, orIfMissing: { nil })
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await read({ try await base.summary(of: key) }, orIfMissing: { nil })
   }
 
@@ -67,7 +67,7 @@ final class MissingStoreEngine: EngineDecorator {
   }
 
   func openBase() async throws -> any StorageEngine {
-    guard let base = base as? ReopeningEngine else { return base }
+    guard let base = base as? RetryingEngine else { return base }
     return try await base.openBase()
   }
 
@@ -90,8 +90,8 @@ final class MissingStoreEngine: EngineDecorator {
 }
 
 extension MissingStoreEngine: SynchronousEngine {
-  func entryNow(_ key: StoreKey) throws -> StoreEntry? {
-    if let opened = base.as(ReopeningEngine.self)?.base as? any SynchronousEngine {
+  func entryNow(_ key: KeyName) throws -> StoreEntry? {
+    if let opened = base.as(RetryingEngine.self)?.base as? any SynchronousEngine {
       try opened.requireSynchronousUse()
       return try opened.entryNow(key)
     }

@@ -35,7 +35,7 @@ extension StorageConfiguration {
   func keepsSecrets(_ domain: StorageDomain) -> Bool {
     switch domain {
     case .engine(let name): engines[name]?.capabilities.contains(.secrecy) ?? true
-    case .store(.other(let scheme, _)): StoreScheme.named(scheme, in: stores.schemes)?.keepsSecrets ?? true
+    case .store(.other(let scheme, _)): LocationScheme.named(scheme, in: stores.schemes)?.keepsSecrets ?? true
     default: domain.keepsSecrets
     }
   }
@@ -54,7 +54,7 @@ extension StorageConfiguration {
   /// Opens the store of a location, whose engine asks the user for the access controls of its values.
   /// - Parameter control: returns the access control that a key declares.
   func openGuarded(
-    _ location: DomainLocation, asking control: @escaping @Sendable (StoreKey) -> KeychainAccessControl?
+    _ location: DomainLocation, asking control: @escaping @Sendable (KeyName) -> KeychainAccessControl?
   ) async throws -> any StorageEngine {
     var configuration = self
     configuration.stores.declaredAccessControl = control

@@ -35,7 +35,7 @@ extension StorageRouter {
 
   /// Returns the keys under which an engine holds values of a declaration.
   /// - Throws: `StorageError` when it cannot be determined. A damaged value is a value.
-  nonisolated func storedKeys(of record: KeyRegistry.Record, in engine: any StorageEngine) async throws -> [StoreKey] {
+  nonisolated func storedKeys(of record: KeyRegistry.Record, in engine: any StorageEngine) async throws -> [KeyName] {
     if record.isFamily { return try await engine.summaries(prefix: record.key).map(\.key) }
     do { return try await engine.contains(record.key) ? [record.key] : [] } catch let error as StorageError
       where error.code == .damaged && error.key == record.key

@@ -101,7 +101,7 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
   private let coder: DeclaredCoder<Value>
   private let pageSize: Int
   private var page: ArraySlice<StoreEntry> = []
-  private var last: StoreKey?
+  private var last: KeyName?
 
   init(
     _ router: StorageRouter, _ resolved: StorageRouter.ResolvedKey, _ family: KeyFamily<ID, Value>, pageSize: Int
@@ -139,12 +139,12 @@ private actor KeyFamilyPages<ID: KeyFamilyID, Value: Sendable> {
 
 extension KeyFamily {
   /// Returns the key of a stored name.
-  fileprivate func member(_ key: StoreKey) -> KeyFamilyMember<Value> {
+  fileprivate func member(_ key: KeyName) -> KeyFamilyMember<Value> {
     KeyFamilyMember(name: key.string, template: template, namespace: namespace)
   }
 
   /// Returns the id of a stored name.
-  fileprivate func id(_ key: StoreKey, _ resolved: StorageRouter.ResolvedKey) throws -> ID {
+  fileprivate func id(_ key: KeyName, _ resolved: StorageRouter.ResolvedKey) throws -> ID {
     if let id = id(key) { return id }
     throw StorageError(
       .decodingFailed,
@@ -154,7 +154,7 @@ extension KeyFamily {
       location: resolved.store.engine.description, key: key)
   }
 
-  private func id(_ key: StoreKey) -> ID? {
+  private func id(_ key: KeyName) -> ID? {
     let text = String(Substring(key.string.utf8.dropFirst(prefix.utf8.count)))
     // Several texts can be parsed as one id, such as "7" and "+7", of which only one is its text.
     guard !text.utf8.isEmpty, let id = ID(keyText: text), id.keyText.utf8.elementsEqual(text.utf8) else { return nil }
@@ -169,7 +169,7 @@ extension KeyFamily {
     guard !changed.isEverything, !changed.prefixes.contains(where: { $0.hasPrefix(prefix) || prefix.hasPrefix($0) })
     else { return .reload(upTo: commit.revision) }
     var ids: [ID] = []
-    var seen: Set<StoreKey> = []
+    var seen: Set<KeyName> = []
     for key in changed.keys where key.hasPrefix(prefix) && seen.insert(key).inserted {
       guard let id = id(key) else { return .reload(upTo: commit.revision) }  // The listing reports the name.
       ids.append(id)
@@ -182,11 +182,11 @@ extension KeyFamily {
 
 extension TypedStore {
   /// Returns the summary of all values whose keys start with a prefix, from one state, with one page in memory at once.
-  func familySummary(_ prefix: StoreKey) async throws -> KeyFamilySummary {
+  func familySummary(_ prefix: KeyName) async throws -> KeyFamilySummary {
     try await flush()
     return try await engine.withSnapshot { snapshot in
       var summary = KeyFamilySummary([])
-      var last: StoreKey?
+      var last: KeyName?
       while true {
         let page = try await snapshot.summaries(prefix: prefix, after: last, limit: 1_000)
         guard let end = page.last else { return summary }

@@ -27,8 +27,8 @@ extension StorageRouter {
   /// again.
   /// - Returns: the names of the keys whose writes were given up.
   @discardableResult
-  public nonisolated func discardPendingWrites() async -> [StoreKey] {
-    var keys: [StoreKey] = []
+  public nonisolated func discardPendingWrites() async -> [KeyName] {
+    var keys: [KeyName] = []
     for (_, store) in openStores.open { keys += await store.discardPendingWrites() }
     return keys
   }
@@ -41,7 +41,7 @@ extension StorageRouter {
 extension StorageRouter.ResolvedKey {
   /// Returns the engine after the pending writes were committed, for a read that does not go through the typed store.
   /// - Parameter key: the only key that the caller uses, if the store may have refused a write of another one.
-  func flushedEngine(for key: StoreKey? = nil) async throws -> any StorageEngine {
+  func flushedEngine(for key: KeyName? = nil) async throws -> any StorageEngine {
     try await store.pending?.flush(key.map { [$0] })
     return store.engine
   }

@@ -34,7 +34,7 @@ public actor StorageRouter: StorageProviding {
   /// Sends automatic keys after changes; `nil` without a transport.
   nonisolated let follower: SyncFollower?
   /// What was last requested of each manual key, and the number of that request.
-  var requested: [StoreKey: SyncSnapshot] = [:]
+  var requested: [KeyName: SyncSnapshot] = [:]
   var latestRequest = 0
   var requests = 0
   /// The number of changes of sync policies by this router, to detect a change during a load.
@@ -64,7 +64,7 @@ public actor StorageRouter: StorageProviding {
     /// The declaration object that has been compared with the record.
     let declaration: (any AnyObject & Sendable)?
     /// The key of the value: that of the record, or of a member of the record's family.
-    let key: StoreKey
+    let key: KeyName
     /// What is rare about the value.
     let traits: ValueTraits
     let coder: any BoxCoder
@@ -86,13 +86,13 @@ public actor StorageRouter: StorageProviding {
       ]
     }
 
-    private init(_ family: ResolvedKey, _ key: StoreKey) {
+    private init(_ family: ResolvedKey, _ key: KeyName) {
       (record, store, traits, coder) = (family.record, family.store, family.traits, family.coder)
       (self.key, declaration) = (key, nil)
     }
 
     /// Returns the resolved key of a member if `key` is given.
-    func member(_ key: StoreKey?) -> ResolvedKey { key.map { ResolvedKey(self, $0) } ?? self }
+    func member(_ key: KeyName?) -> ResolvedKey { key.map { ResolvedKey(self, $0) } ?? self }
 
     var boxType: ObjectIdentifier { coder.boxType }
 
@@ -314,7 +314,7 @@ public actor StorageRouter: StorageProviding {
   // MARK: Sync
 
   /// Refuses a value that is too large for automatic sync, before anything is written.
-  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: StoreKey? = nil) throws {
+  nonisolated func checkSize(_ size: Int, _ record: KeyRegistry.Record, _ key: KeyName? = nil) throws {
     guard follower != nil else { return }
     let limit = configuration.sync.maximumAutomaticSize
     guard size > limit, record.catalog != nil,

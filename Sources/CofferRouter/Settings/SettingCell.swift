@@ -162,7 +162,7 @@ extension SettingCell.State {
 
   /// Returns whether the value is still current at a revision, according to the commits since it was read.
   fileprivate mutating func catchUp(
-    to latest: StoreRevision, _ key: StoreKey, _ engine: any SynchronousEngine
+    to latest: StoreRevision, _ key: KeyName, _ engine: any SynchronousEngine
   ) -> Bool {
     guard let validTo, let commits = engine.recentCommits(after: validTo) else { return false }
     guard let last = commits.last, last.revision >= latest else { return validTo >= latest }

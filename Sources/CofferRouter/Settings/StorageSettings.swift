@@ -46,7 +46,7 @@ public final class StorageSettings: Sendable {
 
   /// The name of a setting, which is unique in its store.
   fileprivate struct Name: Hashable {
-    let key: StoreKey
+    let key: KeyName
     let domain: StorageDomain
   }
 
@@ -130,7 +130,7 @@ public final class StorageSettings: Sendable {
     if let declaration = key.declaration, let cell = declared[ObjectIdentifier(declaration)], isSame(cell) {
       return cell
     }
-    let name = try StoreKey(key.name)
+    let name = try KeyName(key.name)
     guard let cell = cells[Name(key: name, domain: key.domain)], isSame(cell) else {
       throw StorageError(
         .unregisteredKey, "The key is not one of these settings.",
@@ -182,7 +182,7 @@ extension StorageRouter {
 
   private nonisolated func settingCell<K: StorageKeyWithDefault>(
     of key: K
-  ) async throws -> (StoreKey, SettingCell, any SynchronousEngine) {
+  ) async throws -> (KeyName, SettingCell, any SynchronousEngine) {
     let resolved = try await resolve(key)
     _ = try await stored(key)
     func refusal(of subject: String, _ advice: String) -> StorageError {
@@ -229,7 +229,7 @@ extension StorageEngine {
   /// Returns the engine for synchronous use, or `nil` if it has none. A decorator may transform values, so the engine
   /// behind it is used only for a store that was opened late.
   func synchronous() async throws -> (any SynchronousEngine)? {
-    let engine: any StorageEngine = if let late = self as? ReopeningEngine { try await late.openBase() } else { self }
+    let engine: any StorageEngine = if let late = self as? RetryingEngine { try await late.openBase() } else { self }
     guard let engine = engine as? any SynchronousEngine else { return nil }
     try engine.requireSynchronousUse()
     return engine

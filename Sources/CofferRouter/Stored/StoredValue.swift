@@ -174,7 +174,7 @@ public final class StoredValue<Key: StorageKey> {
       }
       if case .failure(let error) = result, error.isWorthRepeating { return lookLater(error) }
       isAhead = false
-      hear(result)
+      receive(result)
     }
   }
 
@@ -211,10 +211,10 @@ public final class StoredValue<Key: StorageKey> {
   private func delivered(_ result: Result<Key.Value?, StorageError>) {
     // What is being read may be older than a failure.
     if isLooking, case .failure = result { mustLook = true }
-    hear(result)
+    receive(result)
   }
 
-  private func hear(_ result: Result<Key.Value?, StorageError>) {
+  private func receive(_ result: Result<Key.Value?, StorageError>) {
     switch result {
     case .success(let stored) where !isAhead: show(stored ?? initial, .loaded)
     case .success:

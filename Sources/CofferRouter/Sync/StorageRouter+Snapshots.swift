@@ -13,7 +13,7 @@ extension StorageRouter {
     requests += 1
     let request = requests
     var snapshot = SyncSnapshot()
-    var manual: [StoreKey: SyncSnapshot] = [:]
+    var manual: [KeyName: SyncSnapshot] = [:]
     let synced = synced { $0 != .never }
     // The older value of a key must not be sent as absent.
     for record in synced where try await awaitsMigration(record) {
@@ -36,12 +36,12 @@ extension StorageRouter {
   /// - Returns: The state, and the first failure.
   /// - Throws: `StorageError` when the overrides of sync policies cannot be read.
   func automaticSnapshot() async throws -> (SyncSnapshot, failure: (any Error)?) {
-    let memory = try? DomainLocation(configuration.memory, configuration)
-    if let memory, openStores.locations.contains(memory) { try await loadSyncPolicies() }
+    let stateLocation = try? DomainLocation(configuration.stateDomain, configuration)
+    if let stateLocation, openStores.locations.contains(stateLocation) { try await loadSyncPolicies() }
     // A key that may have an older value only is not included: it is sent once it was used.
     let automatic = try synced { $0 == .automaticSmall }.filter { try !$0.declaredKey.awaitsResolving(by: self) }
     let locations = Set(automatic.map(\.location))
-    for (location, store) in openStores.open where location == memory || locations.contains(.located(location)) {
+    for (location, store) in openStores.open where location == stateLocation || locations.contains(.located(location)) {
       follower?.follow(location, store.engine)
     }
     var snapshot = SyncSnapshot()
@@ -91,7 +91,7 @@ extension StorageRouter {
 
   private nonisolated func part(
     _ record: KeyRegistry.Record, of state: (any StorageSnapshot)? = nil,
-    read: (StoreKey) async throws -> StoreEntry?
+    read: (KeyName) async throws -> StoreEntry?
   ) async -> Result<SyncSnapshot, any Error> {
     do {
       var entries: [StoreEntry] = []

@@ -83,7 +83,7 @@ extension StorageRouter {
   }
 
   func loadSyncPolicies() async throws {
-    guard try DomainLocation(configuration.memory, configuration).exists(configuration) else { return use([]) }
+    guard try DomainLocation(configuration.stateDomain, configuration).exists(configuration) else { return use([]) }
     let version = policyVersion
     let overrides = try await SyncPolicyOverrides(memory()).load().overrides
     if version == policyVersion { use(overrides) }  // otherwise they were changed meanwhile
@@ -95,7 +95,7 @@ extension StorageRouter {
   }
 
   private func memory() async throws -> any StorageEngine {
-    try await openStores.store(of: configuration.memory).engine
+    try await openStores.store(of: configuration.stateDomain).engine
   }
 }
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The overrides of declared sync policies, stored as a system record in the domain `StorageConfiguration.memory`.
+/// The overrides of declared sync policies, stored as a system record in the domain `StorageConfiguration.stateDomain`.
 struct SyncPolicyOverrides {
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 16
@@ -9,7 +9,7 @@ struct SyncPolicyOverrides {
 
   init(_ engine: any StorageEngine) { self.engine = engine }
 
-  private static func name() throws -> SystemRecordName { try SystemRecordName("router/sync-policies") }
+  private static func name() throws -> SystemRecord.Name { try SystemRecord.Name("router/sync-policies") }
 
   /// The overridden policy of one key, an element of the record's list.
   struct Override: Codable, Hashable {
@@ -34,7 +34,7 @@ struct SyncPolicyOverrides {
 
   /// Returns the overrides of an earlier version, which stored them as an ordinary value.
   private func earlierOverrides() async throws -> [Override] {
-    guard let entry = try await engine.entry(StoreKey(Self.earlierKey)) else { return [] }
+    guard let entry = try await engine.entry(KeyName(Self.earlierKey)) else { return [] }
     guard let pairs = (try? JSONSerialization.jsonObject(with: entry.value)) as? [AnyHashable: Any] else {
       throw unreadable
     }
@@ -61,7 +61,7 @@ struct SyncPolicyOverrides {
       do {
         try await engine.commit(
           WriteBatch(
-            [.requireRecord(record, revision), .putRecord(record, content), .delete(try StoreKey(Self.earlierKey))]),
+            [.requireRecord(record, revision), .putRecord(record, content), .delete(try KeyName(Self.earlierKey))]),
           from: origin)
         return overrides
       } catch let error as StorageError where error.code == .preconditionFailed && attempt < Self.attempts {

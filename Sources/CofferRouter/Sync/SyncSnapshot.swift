@@ -48,14 +48,14 @@ public struct SyncSnapshot: Hashable, Sendable {
   }
 
   /// The values by the names of their keys.
-  public var values: [StoreKey: Value]
+  public var values: [KeyName: Value]
   /// The names of the keys without a value, except members of families.
-  public var absent: Set<StoreKey>
+  public var absent: Set<KeyName>
   /// The prefixes of the families of which the snapshot contains every member.
-  public var families: Set<StoreKey>
+  public var families: Set<KeyName>
 
   /// Creates a snapshot; by default an empty one, which says nothing about any key.
-  public init(values: [StoreKey: Value] = [:], absent: Set<StoreKey> = [], families: Set<StoreKey> = []) {
+  public init(values: [KeyName: Value] = [:], absent: Set<KeyName> = [], families: Set<KeyName> = []) {
     self.values = values
     self.absent = absent
     self.families = families
@@ -68,7 +68,7 @@ public struct SyncSnapshot: Hashable, Sendable {
   /// - Parameters:
   ///   - key: the name of the key.
   ///   - date: the date at which a value may have expired; by default the current one.
-  public func state(of key: StoreKey, at date: Date = Date()) -> State {
+  public func state(of key: KeyName, at date: Date = Date()) -> State {
     if let value = values[key] { return value.attributes.isExpired(at: date) ? .absent : .value(value) }
     return absent.contains(key) || families.contains { key.hasPrefix($0) } ? .absent : .notIncluded
   }
@@ -105,14 +105,14 @@ extension SyncSnapshot: Codable {
   private mutating func add(_ item: Item) throws -> Bool {
     switch (item.name, item.value, item.family) {
     case (let name?, let data?, nil):
-      let (key, encoded) = (try StoreKey(name), item.attributes ?? Data())
+      let (key, encoded) = (try KeyName(name), item.attributes ?? Data())
       guard let attributes = ValueAttributes(encoded: encoded), !absent.contains(key) else { return false }
       return values.updateValue(Value(data, attributes: attributes), forKey: key) == nil
     case (let name?, nil, nil):
-      let key = try StoreKey(name)
+      let key = try KeyName(name)
       return item.attributes == nil && values[key] == nil && absent.insert(key).inserted
     case (nil, nil, let prefix?):
-      let key = try StoreKey(prefix)
+      let key = try KeyName(prefix)
       return item.attributes == nil && families.insert(key).inserted
     default: return false
     }

@@ -16,9 +16,9 @@ extension SQLiteEngine {
   /// - Returns: `nil` if the value is proven absent or has expired.
   /// - Throws: `StorageError`: `notFound`, `notAStore`, `newerFormat` or `damaged` for the backup; `preconditionFailed`
   ///   if it is a backup of another store.
-  package func value(of key: StoreKey, inBackup path: String) async throws -> BackedUpValue? {
+  package func value(of key: KeyName, inBackup path: String) async throws -> BackedUpValue? {
     let identity = try read { try $0.identity() }
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     configuration.access = .readOnly
     configuration.clock = clock
@@ -33,7 +33,7 @@ extension SQLiteEngine {
     }
   }
 
-  private func value(of key: StoreKey, ofStore identity: String?) async throws -> BackedUpValue? {
+  private func value(of key: KeyName, ofStore identity: String?) async throws -> BackedUpValue? {
     guard let identity, try read({ try $0.identity() }) == identity else {
       throw StorageError(
         .preconditionFailed, "The file is a backup of another store.",

@@ -66,7 +66,7 @@ struct BackupCheck {
     live = records.rows
     while try statement.step() {
       try work.checkCancellation()
-      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) else {
+      guard let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? KeyName(name) else {
         throw damaged("it has a key that is not valid UTF-8")
       }
       let row = ValueRow(statement, 1)

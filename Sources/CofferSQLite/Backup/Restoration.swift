@@ -171,7 +171,7 @@ extension StoreFile {
   /// Returns the canonical file of an existing backup.
   /// - Throws: `notFound` if there is none.
   static func ofBackup(_ path: String) throws -> StoreFile {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     do {
       return try resolve(path, configuration: configuration, isForReading: true)
@@ -184,7 +184,7 @@ extension StoreFile {
 
   /// Returns the canonical file of a store that may be missing or damaged.
   fileprivate static func forReplacing(_ path: String) throws -> StoreFile {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     do {
       return try resolve(path, configuration: configuration)

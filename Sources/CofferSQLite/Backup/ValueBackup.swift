@@ -18,7 +18,7 @@ package enum ValueBackup {
     if let journal { try target.checkFree(from: journal.file, overwrites: overwrite) }
     let staged = try StagedFile(for: target.path, suffix: ".coffer-backup", location: target.description)
     defer { staged.discard() }
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.name = target.description
     configuration.sweepsExpiredValues = false
     let copy = try await SQLiteEngine.open(at: staged.temporaryPath, configuration: configuration)
@@ -48,7 +48,7 @@ package enum ValueBackup {
   package struct Content: Sendable {
     package var values: [StoreEntry] = []
     /// The system records.
-    package var records: [SystemRecordName: Data] = [:]
+    package var records: [SystemRecord.Name: Data] = [:]
   }
 
   /// Reads and verifies a whole backup, loading all of its values into memory.
@@ -69,7 +69,7 @@ package enum ValueBackup {
     var content = Content(records: try connection.systemRecords())
     while try rows.step() {
       let row = ValueRow(rows, 1)
-      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? StoreKey(name),
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? KeyName(name),
         let attributes = ValueAttributes(encoded: row.attributes)
       else {
         throw StorageError(
@@ -82,13 +82,13 @@ package enum ValueBackup {
   }
 
   /// Returns the types of preferences, which backups of the second format keep in a separate table.
-  private static func earlierKinds(_ connection: Connection) throws -> [StoreKey: ValueAttributes] {
+  private static func earlierKinds(_ connection: Connection) throws -> [KeyName: ValueAttributes] {
     guard try connection.number("SELECT 1 FROM sqlite_schema WHERE name = 'coffer_tags'") != nil else { return [:] }
     let rows = try connection.prepare("SELECT key, tag FROM coffer_tags")
     defer { rows.reset() }
-    var kinds: [StoreKey: ValueAttributes] = [:]
+    var kinds: [KeyName: ValueAttributes] = [:]
     while try rows.step() {
-      guard let key = try? StoreKey(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
+      guard let key = try? KeyName(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
       kinds[key, default: .none][ValueAttribute<UInt8>(code: 1)] = kind
     }
     return kinds

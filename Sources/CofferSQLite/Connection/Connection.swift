@@ -157,7 +157,7 @@ final class Connection {
   }
 
   /// Returns the error for the result code of a failed call.
-  func error(_ code: Int32, key: StoreKey? = nil) -> StorageError {
+  func error(_ code: Int32, key: KeyName? = nil) -> StorageError {
     if code == coffer_sqlite_damaged_page { return damagedPage(key) }
     if code == SQLITE_BUSY, waitsForLock {
       return .busy(code, text: String(cString: sqlite3_errmsg(handle)), waited: file.busyTimeout, file: file)

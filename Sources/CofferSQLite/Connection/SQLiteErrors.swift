@@ -27,7 +27,7 @@ package struct StoreFile: Sendable {
 extension StorageError {
   /// Converts an SQLite result code. All SQLite errors are converted here.
   static func sqlite(
-    _ code: Int32, text: String, systemError: Int32, file: StoreFile, key: StoreKey? = nil
+    _ code: Int32, text: String, systemError: Int32, file: StoreFile, key: KeyName? = nil
   ) -> StorageError {
     let cause = SQLiteFailure(code: code, systemError: systemError)
     var detail = text

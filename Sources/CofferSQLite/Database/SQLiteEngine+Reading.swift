@@ -5,7 +5,7 @@ extension SQLiteEngine {
 
   /// Runs a closure in a read transaction, concurrently with the writer and outside Swift's cooperative thread pool.
   package func withReadTransaction<R: Sendable>(
-    _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
+    _ body: @escaping @Sendable (SQLiteDatabase.ReadTransaction) throws -> R
   ) async throws -> R {
     try Task.checkCancellation()
     if readOnlyStore != nil {
@@ -24,9 +24,9 @@ extension SQLiteEngine {
 }
 
 extension Reader {
-  fileprivate func transact<R>(_ body: (SQLiteReadTransaction) throws -> R) throws -> R {
+  fileprivate func transact<R>(_ body: (SQLiteDatabase.ReadTransaction) throws -> R) throws -> R {
     _ = try beginSnapshot()
     defer { endSnapshot() }
-    return try body(SQLiteReadTransaction(statements: statements))
+    return try body(SQLiteDatabase.ReadTransaction(statements: statements))
   }
 }

@@ -13,7 +13,7 @@ package struct CommitHook: Sendable {
   /// Whether `prepare` takes no longer than writing a file: it asks no other program.
   let isQuick: Bool
   /// Runs inside the transaction of the commit, instead of the batch's operations.
-  let apply: @Sendable (SQLiteTransaction) throws -> Void
+  let apply: @Sendable (SQLiteDatabase.Transaction) throws -> Void
   /// Runs on the writer's thread after the commit of a group, once for all of the group's batches with a hook.
   let finish: @Sendable (_ committer: GroupCommitter, _ resume: Resume) throws -> Void
 
@@ -32,7 +32,7 @@ package struct CommitHook: Sendable {
   ///     throws before that, each batch of the group fails with ``UnfinishedBatch``.
   package init(
     on queue: DispatchQueue, isQuick: Bool, prepare: @escaping @Sendable () throws -> Void,
-    apply: @escaping @Sendable (SQLiteTransaction) throws -> Void,
+    apply: @escaping @Sendable (SQLiteDatabase.Transaction) throws -> Void,
     finish: @escaping @Sendable (_ committer: GroupCommitter, _ resume: Resume) throws -> Void
   ) {
     self.queue = queue

@@ -18,21 +18,21 @@ extension SQLiteEngine {
 
   /// Runs a closure in a separate transaction on the writer's thread. If it throws, the transaction is rolled back.
   package func transact<R: Sendable>(
-    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteDatabase.Transaction) throws -> R
   ) async throws -> R {
     guard let events else { return try await transactUntold(header, body).result }
     return try await events.span(.transaction, at: description, transaction: header.transaction) { span, start in
       let (result, batch, commit) = try await transactUntold(header, body)
       if let commit {
         let told = StoreEvent.Commit(commit, batch, header.durability, since: start)
-        events.tell(StoreEvent(location: description, .committed(told)), in: span)
+        events.emit(StoreEvent(location: description, .committed(told)), in: span)
       }
       return result
     }
   }
 
   private func transactUntold<R: Sendable>(
-    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteDatabase.Transaction) throws -> R
   ) async throws -> (result: R, batch: WriteBatch, commit: StoreCommit?) {
     let store = try openStore()
     let ((result, batch), commit) = try await store.writer.transact(header) {

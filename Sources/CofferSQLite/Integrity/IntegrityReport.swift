@@ -5,7 +5,7 @@ public struct IntegrityReport: Sendable {
   /// The number of values in the store.
   public internal(set) var values: Int64 = 0
   /// The keys whose values are damaged.
-  public internal(set) var damaged: [StoreKey] = []
+  public internal(set) var damaged: [KeyName] = []
   /// The number of rows whose key is not a valid key name.
   public internal(set) var unnamed: Int64 = 0
   /// The number of missing rows, negative if there are surplus rows; `nil` if it cannot be determined.

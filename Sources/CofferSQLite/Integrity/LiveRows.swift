@@ -130,7 +130,7 @@ extension Connection {
     while try rows.step() {
       let row = ValueRow(rows, 1)
       found.add(row.digest)
-      let key = String(validating: rows.bytes(0), as: UTF8.self).flatMap { try? StoreKey($0) }
+      let key = String(validating: rows.bytes(0), as: UTF8.self).flatMap { try? KeyName($0) }
       if key.map(row.isWhole) != true { damaged.append(rows.text(0)) }
     }
     return (found, damaged)

@@ -24,7 +24,7 @@ extension Connection {
   }
 
   /// Returns the error for the damaged page that a read has recorded, and clears the record.
-  func damagedPage(_ key: StoreKey? = nil) -> StorageError {
+  func damagedPage(_ key: KeyName? = nil) -> StorageError {
     var (text, number) = ("the database file", Int64(0))
     if let page = logPages, page.pointee.faultyPage != 0 {
       (text, number) = ("the write-ahead log", page.pointee.faultyPage)

@@ -33,7 +33,7 @@ extension Reader {
       // A flipped bit makes a key text: the same bytes, which a lookup expects before all others.
       if !last.isEmpty && !last.lexicographicallyPrecedes(name) || !rows.isBlob(0) { isOrdered = false }
       last = name
-      let key = String(validating: name, as: UTF8.self).flatMap { try? StoreKey($0) }
+      let key = String(validating: name, as: UTF8.self).flatMap { try? KeyName($0) }
       if key.map(ValueRow(rows, 1).isWhole) != true { damaged += 1 }
       if rows.isNull(5) { largeValuesAreReachable = false }
     }
@@ -53,7 +53,7 @@ extension Reader {
   /// A value that matches its own checksum is what was written, wherever it was found. A key is proven to be absent if
   /// all rows are present and intact.
   /// - Parameter page: the error of the damaged page, thrown if neither can be proven.
-  func salvage(_ key: StoreKey, _ page: StorageError, proof: () throws -> RowProof) throws -> StoreEntry? {
+  func salvage(_ key: KeyName, _ page: StorageError, proof: () throws -> RowProof) throws -> StoreEntry? {
     let page = page.locating(at: connection.file.description, key: key)
     do {
       if let entry = try entry(key) { return entry }
@@ -70,7 +70,7 @@ extension Reader {
   /// Reads a system record on a damaged page. One that matches its own checksum is what was written; one that is not
   /// found is not proven to be absent.
   /// - Parameter page: the error of the damaged page, thrown if no intact record is found.
-  func salvage(_ name: SystemRecordName, _ page: StorageError) throws -> SystemRecord {
+  func salvage(_ name: SystemRecord.Name, _ page: StorageError) throws -> SystemRecord {
     guard let record = try? record(name) else { throw page }
     return record
   }

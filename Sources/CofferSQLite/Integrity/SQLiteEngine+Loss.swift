@@ -31,7 +31,7 @@ extension SQLiteEngine {
   /// Only what can be read is kept; ``verify()`` reports what is missing afterwards. Copy the files first.
   /// - Throws: `StorageError`: `damaged` if too little can be read; `busy` while others use it. Nothing was changed.
   public static func salvage(at path: String) async throws {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     var file = try StoreFile.resolve(path, configuration: configuration)
     file.ignoresPageFaults = true

@@ -5,7 +5,7 @@ import Foundation
 /// digest of all rows, as recorded by the newest commit, prove that none is missing.
 extension SQLiteStore {
   /// Reads a key on a damaged page.
-  func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry? {
+  func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry? {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     defer { reader.endSnapshot() }
@@ -14,7 +14,7 @@ extension SQLiteStore {
   }
 
   /// Reads a system record on a damaged page.
-  func salvage(_ name: SystemRecordName, after error: any Error) throws -> SystemRecord {
+  func salvage(_ name: SystemRecord.Name, after error: any Error) throws -> SystemRecord {
     let page = try StorageError.damagedPage(error)
     return try salvagingReader().salvage(name, page)
   }

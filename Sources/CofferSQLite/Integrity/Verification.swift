@@ -107,7 +107,7 @@ private struct Verification {
     while try rows.step() {
       if found.count % 256 == 0 { try checkCancellation() }
       found.add(ValueRow(rows, 1).digest)
-      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? StoreKey(name) else {
+      guard let name = String(validating: rows.bytes(0), as: UTF8.self), let key = try? KeyName(name) else {
         report.unnamed += 1
         continue
       }

@@ -43,7 +43,7 @@ package struct ValueRow {
   }
 
   /// Whether the checksum of the row matches its contents under this key.
-  func isWhole(_ key: StoreKey) -> Bool {
+  func isWhole(_ key: KeyName) -> Bool {
     Int64(bound(including(attributes, in: CofferCore.checksum(key, value)), to: revision)) == checksum
   }
 

@@ -21,7 +21,7 @@ final class ReadOnlySnapshot: RecordSnapshot {
     }
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try read { reader in
       try keys.map { key in
         do { return try reader.entry(key) } catch { return try view.salvage(key, after: error) }
@@ -29,23 +29,23 @@ final class ReadOnlySnapshot: RecordSnapshot {
     }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try read { reader in
       do { return try reader.summary(of: key) } catch {
-        return try view.salvage(key, after: error).map(StoreEntrySummary.init)
+        return try view.salvage(key, after: error).map(StoreEntry.Summary.init)
       }
     }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
   }
 
-  func systemRecords() throws -> [SystemRecordName: Data] { try read { try $0.systemRecords() } }
+  func systemRecords() throws -> [SystemRecord.Name: Data] { try read { try $0.systemRecords() } }
 
   private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in

@@ -7,7 +7,7 @@ extension ReadOnlyStore {
   /// - Parameter error: The error of opening it for writing; `nil` before that was tried.
   /// - Returns: `nil` if the store is to be opened for writing, or if opening it failed for another reason.
   static func instead(
-    of path: String, _ configuration: SQLiteConfiguration, after error: StorageError?
+    of path: String, _ configuration: SQLiteEngine.Configuration, after error: StorageError?
   ) throws -> ReadOnlyStore? {
     let isForced = configuration.access == .readOnly
     guard isForced || configuration.access == .readWriteOrReadOnly else { return nil }
@@ -24,7 +24,7 @@ extension ReadOnlyStore {
 
   /// Opens an existing store for reading only. Blocks the calling thread.
   static func open(
-    _ path: String, _ configuration: SQLiteConfiguration, because reason: String
+    _ path: String, _ configuration: SQLiteEngine.Configuration, because reason: String
   ) throws -> ReadOnlyStore {
     var existing = configuration
     existing.createsIfMissing = false
@@ -63,22 +63,22 @@ extension Connection {
 /// A filter that reports each damaged value once.
 final class DamageReports: Sendable {
   private struct Identity: Hashable {
-    let key: StoreKey
+    let key: KeyName
     let revision: StoreRevision
   }
 
   private let told = Locked<Set<Identity>>([])
   private let file: StoreFile
-  private let configuration: SQLiteConfiguration
+  private let configuration: SQLiteEngine.Configuration
 
-  init(_ file: StoreFile, _ configuration: SQLiteConfiguration) {
+  init(_ file: StoreFile, _ configuration: SQLiteEngine.Configuration) {
     (self.file, self.configuration) = (file, configuration)
   }
 
   func report(_ finding: Finding) {
     let identity = Identity(key: finding.key, revision: finding.revision)
     guard told.withLock({ $0.insert(identity).inserted }) else { return }
-    configuration.tell(
+    configuration.emit(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
   }

@@ -36,7 +36,7 @@ final class ReadOnlyStore: Sendable {
   private static let queue = DispatchQueue(label: "coffer.readonly", attributes: .concurrent)
 
   /// Opens an existing store. Blocks, so do not call it on a thread of the cooperative pool.
-  init(_ file: StoreFile, _ configuration: SQLiteConfiguration, because reason: String) throws {
+  init(_ file: StoreFile, _ configuration: SQLiteEngine.Configuration, because reason: String) throws {
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
@@ -86,16 +86,16 @@ final class ReadOnlyStore: Sendable {
 
   // MARK: Reading
 
-  func entry(_ key: StoreKey) throws -> StoreEntry? {
+  func entry(_ key: KeyName) throws -> StoreEntry? {
     try read({ try $0.entry(key) }, past: { try $0.salvage(key, after: $1) })
   }
 
-  func record(_ name: SystemRecordName) throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) throws -> SystemRecord? {
     try read({ try $0.record(name) }, past: { try $0.salvage(name, after: $1) })
   }
 
-  func summary(of key: StoreKey) throws -> StoreEntrySummary? {
-    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntrySummary.init) })
+  func summary(of key: KeyName) throws -> StoreEntry.Summary? {
+    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntry.Summary.init) })
   }
 
   /// Performs a read on one state of the store, again if the files change meanwhile.

@@ -75,14 +75,14 @@ extension StorageError {
 
 extension ReadOnlyView {
   /// Reads a key on a damaged page.
-  func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry? {
+  func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry? {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     return try reader.salvage(key, page) { try reader.proveRows() }
   }
 
   /// Reads a system record on a damaged page.
-  func salvage(_ name: SystemRecordName, after error: any Error) throws -> SystemRecord {
+  func salvage(_ name: SystemRecord.Name, after error: any Error) throws -> SystemRecord {
     let page = try StorageError.damagedPage(error)
     return try salvagingReader().salvage(name, page)
   }

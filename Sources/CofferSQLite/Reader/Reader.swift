@@ -52,7 +52,7 @@ package final class Reader: @unchecked Sendable {
     return try newestRevision.step() ? StoreRevision(UInt64(bitPattern: newestRevision.integer(0))) : .zero
   }
 
-  func entry(_ key: StoreKey) throws -> StoreEntry? {
+  func entry(_ key: KeyName) throws -> StoreEntry? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.reset() }  // its parameter is bound again before each use
@@ -62,7 +62,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Returns the entry of a key without relying on the order of the rows. Linear in their number.
-  func entryInAnyOrder(_ key: StoreKey) throws -> StoreEntry? {
+  func entryInAnyOrder(_ key: KeyName) throws -> StoreEntry? {
     let scan = try connection.prepare("SELECT \(columns) FROM coffer_values WHERE CAST(key AS BLOB) = ?1")
     return try key.withBytes { name in
       scan.bind(1, borrowing: name)
@@ -72,7 +72,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Returns the row of a key if it is damaged, without reporting it; `nil` if the row is intact or missing.
-  func damagedRow(of key: StoreKey) throws -> Finding? {
+  func damagedRow(of key: KeyName) throws -> Finding? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.resetAndClearBindings() }
@@ -84,7 +84,7 @@ package final class Reader: @unchecked Sendable {
 
   /// Calls `body` with the revision and bytes of a value, without copying them; `nil` if the key is absent. A damaged
   /// value is passed as revision zero and no bytes.
-  package func withValue<R>(_ key: StoreKey, _ body: (StoreRevision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
+  package func withValue<R>(_ key: KeyName, _ body: (StoreRevision, UnsafeRawBufferPointer) throws -> R) throws -> R? {
     try key.withBytes { name in
       get.bind(1, borrowing: name)
       defer { get.resetAndClearBindings() }
@@ -95,7 +95,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Calls `body` with every key, in order, and the bytes of its value; `nil` for a damaged row.
-  package func forEachValue(_ body: (StoreKey, UnsafeRawBufferPointer?) throws -> Void) throws {
+  package func forEachValue(_ body: (KeyName, UnsafeRawBufferPointer?) throws -> Void) throws {
     let statement = try pageStatement(.entries, isAfter: false, hasEnd: false)
     defer { statement.resetAndClearBindings() }
     try [UInt8]().withUnsafeBytes { start in
@@ -115,7 +115,7 @@ package final class Reader: @unchecked Sendable {
   /// Returns the epoch in which a commit was made, or `nil` if the journal does not contain the commit.
   func epoch(of revision: StoreRevision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 
-  package func summary(of key: StoreKey) throws -> StoreEntrySummary? {
+  package func summary(of key: KeyName) throws -> StoreEntry.Summary? {
     let statement = try oneSummary.get()
     return try key.withBytes { name in
       statement.bind(1, borrowing: name)
@@ -124,14 +124,14 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) throws -> [StoreEntry] {
     try list(prefix: prefix, after: after, .entries) { try collect($0, limit: limit) }
   }
 
   /// Returns the keys, sizes, revisions, attributes and commit dates of values.
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) throws -> [StoreEntry.Summary] {
     try list(prefix: prefix, after: after, .summaries) { statement in
-      var summaries: [StoreEntrySummary] = []
+      var summaries: [StoreEntry.Summary] = []
       while summaries.count < limit, try statement.step() {
         do { summaries.append(try summary(in: statement)) } catch {
           guard summaries.isEmpty else { break }
@@ -142,12 +142,12 @@ package final class Reader: @unchecked Sendable {
     }
   }
 
-  private func summary(in statement: Statement) throws -> StoreEntrySummary {
+  private func summary(in statement: Statement) throws -> StoreEntry.Summary {
     let key = try key(in: statement)
     guard let attributes = ValueAttributes(encoded: statement.bytes(3)), !statement.isNull(2) else {
       throw StorageError.damagedValue(key, location: connection.file.description)
     }
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: key, size: Int(statement.integer(2)), revision: StoreRevision(UInt64(bitPattern: statement.integer(1))),
       date: statement.isNull(4) ? nil : Date(unixMilliseconds: statement.integer(4)), attributes: attributes)
   }
@@ -170,7 +170,7 @@ package final class Reader: @unchecked Sendable {
   }
 
   private func list<R>(
-    prefix: StoreKey?, after: StoreKey?, _ listed: Listed, _ body: (Statement) throws -> R
+    prefix: KeyName?, after: KeyName?, _ listed: Listed, _ body: (Statement) throws -> R
   ) throws -> R {
     // Only the higher of the lower bounds: given two, SQLite seeks to the first and tests the second row by row.
     let isAfter = after.map { after in prefix.map { after >= $0 } ?? true } ?? false
@@ -217,15 +217,15 @@ package final class Reader: @unchecked Sendable {
   }
 
   /// Returns the key of a row. Names are written as UTF-8 of 1 to 1,024 bytes, so any other name is damage.
-  private func key(in statement: Statement) throws -> StoreKey {
-    if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? StoreKey(name) { return key }
+  private func key(in statement: Statement) throws -> KeyName {
+    if let name = String(validating: statement.bytes(0), as: UTF8.self), let key = try? KeyName(name) { return key }
     throw StorageError(
       .damaged, "The name of a key is damaged: it is not UTF-8 of 1 to 1,024 bytes.",
       advice: "Other keys can be read by their names; 'coffer verify' counts what is damaged.",
       location: connection.file.description)
   }
 
-  private func entry(_ key: StoreKey, in statement: Statement, firstColumn: Int32) throws -> StoreEntry {
+  private func entry(_ key: KeyName, in statement: Statement, firstColumn: Int32) throws -> StoreEntry {
     let row = ValueRow(statement, firstColumn)
     guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
       onDamage(Finding(key, row))
@@ -238,7 +238,7 @@ package final class Reader: @unchecked Sendable {
 
 extension StorageError {
   /// The error of reading a value whose checksum does not match.
-  static func damagedValue(_ key: StoreKey, location: String) -> StorageError {
+  static func damagedValue(_ key: KeyName, location: String) -> StorageError {
     StorageError(
       .damaged, "The stored value is damaged: its checksum does not match.",
       advice: "Its bytes were kept in quarantine. Write the key again to replace it. Other keys are not affected.",

@@ -21,7 +21,7 @@ final class SQLiteSnapshot: RecordSnapshot {
     }
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try read { reader in
       try keys.map { key in
         do { return try reader.entry(key) } catch { return try salvage(key, after: error) }
@@ -29,26 +29,26 @@ final class SQLiteSnapshot: RecordSnapshot {
     }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try read { reader in
       do { return try reader.summary(of: key) } catch {
-        return StoreEntrySummary(try salvage(key, after: error))
+        return StoreEntry.Summary(try salvage(key, after: error))
       }
     }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try list(needsWholeRows: false) { try $0.page(prefix: prefix, after: after, limit: limit) }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try list(needsWholeRows: true) { try $0.summaries(prefix: prefix, after: after, limit: limit) }
   }
 
-  func systemRecords() throws -> [SystemRecordName: Data] { try read { try $0.systemRecords() } }
+  func systemRecords() throws -> [SystemRecord.Name: Data] { try read { try $0.systemRecords() } }
 
   /// Reads an entry past a damaged page, if the snapshot contains it.
-  private func salvage(_ key: StoreKey, after error: any Error) throws -> StoreEntry {
+  private func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry {
     guard let entry = try store.salvage(key, after: error), entry.revision <= revision else { throw error }
     return entry
   }

@@ -5,7 +5,7 @@ import Foundation
 /// Keeps copies of damaged values in the quarantine table, and reports each damaged value once.
 final class Quarantine: Sendable {
   private struct Identity: Hashable {
-    let key: StoreKey
+    let key: KeyName
     let revision: StoreRevision
   }
 
@@ -16,9 +16,9 @@ final class Quarantine: Sendable {
 
   private let state = Locked(State())
   private let file: StoreFile
-  private let configuration: SQLiteConfiguration
+  private let configuration: SQLiteEngine.Configuration
 
-  init(_ file: StoreFile, configuration: SQLiteConfiguration) {
+  init(_ file: StoreFile, configuration: SQLiteEngine.Configuration) {
     self.file = file
     self.configuration = configuration
   }
@@ -44,7 +44,7 @@ final class Quarantine: Sendable {
     writer.housekeep(failed: forget) { committer in
       try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
     }
-    configuration.tell(
+    configuration.emit(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description,
         quarantineID: finding.id))
@@ -53,16 +53,16 @@ final class Quarantine: Sendable {
 
 /// A value whose checksum does not match, as it was read.
 struct Finding: Sendable {
-  let key: StoreKey
+  let key: KeyName
   let revision: StoreRevision
   let checksum: Int64
   let value: Data
 
-  init(key: StoreKey, revision: StoreRevision, checksum: Int64, value: Data) {
+  init(key: KeyName, revision: StoreRevision, checksum: Int64, value: Data) {
     (self.key, self.revision, self.checksum, self.value) = (key, revision, checksum, value)
   }
 
-  init(_ key: StoreKey, _ row: ValueRow) {
+  init(_ key: KeyName, _ row: ValueRow) {
     self.init(key: key, revision: row.revision, checksum: row.checksum, value: Data(row.value))
   }
 

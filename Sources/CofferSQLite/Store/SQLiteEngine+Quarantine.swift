@@ -31,7 +31,7 @@ extension SQLiteEngine: QuarantiningEngine {
     }
   }
 
-  public func damage(of key: StoreKey) async throws -> DamageReport? {
+  public func damage(of key: KeyName) async throws -> DamageReport? {
     let store = try openStore()
     try requireNoLoss(store)
     // A revision beyond this one is damaged itself, and a later, intact version may be assigned it.
@@ -55,14 +55,14 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 
   /// The keys of the versions that an engine over this journal has quarantined elsewhere, by their names there.
-  package func quarantinedKeys() throws -> [Data: StoreKey] {
+  package func quarantinedKeys() throws -> [Data: KeyName] {
     let rows = try read { reader in
       try reader.statements.query("SELECT key, value FROM coffer_quarantine WHERE checksum = -1", []) { row in
         (key: row.blob(0), name: row.blob(1))
       }
     }
-    var keys: [Data: StoreKey] = [:]
-    for row in rows { keys[row.name] = StoreKey(bytes: row.key) }
+    var keys: [Data: KeyName] = [:]
+    for row in rows { keys[row.name] = KeyName(bytes: row.key) }
     return keys
   }
 
@@ -79,7 +79,7 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 
   /// Records the key of a version that an engine over this journal has quarantined elsewhere, under `name`.
-  package func noteQuarantined(_ name: String, _ key: StoreKey, _ revision: StoreRevision) async throws {
+  package func noteQuarantined(_ name: String, _ key: KeyName, _ revision: StoreRevision) async throws {
     let (finding, now) = (Finding(key, revision, elsewhere: name), clock.now().unixMilliseconds)
     try await perform { committer in
       try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
@@ -87,7 +87,7 @@ extension SQLiteEngine: QuarantiningEngine {
   }
 
   /// Does the same in the background.
-  package func noteQuarantinedSoon(_ name: String, _ key: StoreKey, _ revision: StoreRevision) {
+  package func noteQuarantinedSoon(_ name: String, _ key: KeyName, _ revision: StoreRevision) {
     guard let store = try? openStore() else { return }
     let (finding, now) = (Finding(key, revision, elsewhere: name), store.clock.now().unixMilliseconds)
     store.writer.housekeep { committer in
@@ -110,7 +110,7 @@ extension SQLiteEngine: EntryQuarantiningEngine {
 
 extension Finding {
   /// The note of a version that is in another quarantine. A checksum has 32 bits, so -1 distinguishes it.
-  fileprivate init(_ key: StoreKey, _ revision: StoreRevision, elsewhere name: String) {
+  fileprivate init(_ key: KeyName, _ revision: StoreRevision, elsewhere name: String) {
     self.init(key: key, revision: revision, checksum: -1, value: Data(name.utf8))
   }
 }
@@ -122,23 +122,23 @@ private struct QuarantinedRow {
   let date: Date
   let size: Int
 
-  var key: StoreKey? { StoreKey(bytes: name) }
+  var key: KeyName? { KeyName(bytes: name) }
   var arguments: [SQLiteValue] { [.blob(name), .integer(revision)] }
 
   var id: String { Quarantine.id(key: name, revision: revision) }
 }
 
-extension StoreKey {
+extension KeyName {
   /// Creates a key of the bytes of a row; `nil` for damaged ones.
   fileprivate init?(bytes: Data) {
-    guard let text = String(validating: bytes, as: UTF8.self), let key = try? StoreKey(text) else { return nil }
+    guard let text = String(validating: bytes, as: UTF8.self), let key = try? KeyName(text) else { return nil }
     self = key
   }
 }
 
 extension SQLiteStore {
   /// Returns the row of a key if it is damaged, also from a damaged page.
-  fileprivate func damagedRow(of key: StoreKey) throws -> Finding? {
+  fileprivate func damagedRow(of key: KeyName) throws -> Finding? {
     do { return try readers.read { try $0.damagedRow(of: key) } } catch {
       _ = try StorageError.damagedPage(error)
       return try salvagingReader().damagedRow(of: key)

@@ -6,7 +6,7 @@ extension SQLiteEngine {
   /// Opens the store at a file URL, creating it if it is missing.
   /// - Throws: The errors of opening a path; `StorageError` with code `inputOutput` if `url` is not a file URL.
   public static func open(
-    at url: URL, configuration: SQLiteConfiguration = SQLiteConfiguration()
+    at url: URL, configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration()
   ) async throws -> SQLiteEngine {
     try await open(at: url.filePath(), configuration: configuration)
   }

@@ -50,7 +50,7 @@ public final class SQLiteEngine: ExpiringEngine {
   ///   database, not a database), `damaged` (an emptied or truncated file), `newerFormat`, `notFound`, `inputOutput`,
   ///   `unsupported` (a file of the store has several names).
   public static func open(
-    at path: String, configuration: SQLiteConfiguration = SQLiteConfiguration()
+    at path: String, configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration()
   ) async throws -> SQLiteEngine {
     let location = configuration.name ?? "sqlite:\(path)"
     return try await configuration.events.opening(at: location, isReadOnly: \.isReadOnly) {
@@ -59,7 +59,9 @@ public final class SQLiteEngine: ExpiringEngine {
   }
 
   /// Opens a store on a queue of its own, since it blocks on disks and locks: other openings do not wait for it.
-  private static func openUntold(at path: String, _ configuration: SQLiteConfiguration) async throws -> SQLiteEngine {
+  private static func openUntold(at path: String, _ configuration: SQLiteEngine.Configuration) async throws
+    -> SQLiteEngine
+  {
     let engine = try await withCheckedThrowingContinuation { (opened: CheckedContinuation<SQLiteEngine, any Error>) in
       DispatchQueue(label: "coffer.open").async {
         let result = Result { try openNow(at: path, configuration) }
@@ -71,7 +73,7 @@ public final class SQLiteEngine: ExpiringEngine {
     return engine
   }
 
-  private static func openNow(at path: String, _ configuration: SQLiteConfiguration) throws -> SQLiteEngine {
+  private static func openNow(at path: String, _ configuration: SQLiteEngine.Configuration) throws -> SQLiteEngine {
     if let reading = try ReadOnlyStore.instead(of: path, configuration, after: nil) {
       return SQLiteEngine(reading, configuration)
     }
@@ -84,19 +86,19 @@ public final class SQLiteEngine: ExpiringEngine {
   }
 
   /// Opens a store, blocking the caller's thread, for callers that cannot suspend.
-  package static func openBlocking(at path: String, configuration: SQLiteConfiguration) throws -> SQLiteEngine {
+  package static func openBlocking(at path: String, configuration: SQLiteEngine.Configuration) throws -> SQLiteEngine {
     SQLiteEngine(try StoreRegistry.shared.open(path, configuration: configuration), configuration)
   }
 
   /// Opens an existing store for reading only, blocking the caller's thread.
   /// - Parameter reason: the reason that commits to the store report.
   package static func openBlocking(
-    at path: String, configuration: SQLiteConfiguration, readOnlyBecause reason: String
+    at path: String, configuration: SQLiteEngine.Configuration, readOnlyBecause reason: String
   ) throws -> SQLiteEngine {
     SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason), configuration)
   }
 
-  private init(_ store: SQLiteStore, _ configuration: SQLiteConfiguration) {
+  private init(_ store: SQLiteStore, _ configuration: SQLiteEngine.Configuration) {
     events = configuration.events
     core = .full(store)
     head = store.wake.head
@@ -105,7 +107,7 @@ public final class SQLiteEngine: ExpiringEngine {
     capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
   }
 
-  private init(_ store: ReadOnlyStore, _ configuration: SQLiteConfiguration) {
+  private init(_ store: ReadOnlyStore, _ configuration: SQLiteEngine.Configuration) {
     events = configuration.events
     core = .readOnly(store)
     head = nil
@@ -136,7 +138,7 @@ public final class SQLiteEngine: ExpiringEngine {
 
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }
-    events?.tellLater(description, .closed)
+    events?.emitLater(description, .closed)
     switch core {
     case .full(let store):
       store.finishChanges(group)
@@ -164,12 +166,12 @@ public final class SQLiteEngine: ExpiringEngine {
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commitUntold(batch, from: origin) }
-    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
+    guard let events else { return try await commitSilently(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitSilently(batch, from: origin) }
   }
 
   /// Commits a batch without telling about it.
-  package func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+  package func commitSilently(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let store = try openStore()
     try batch.check(capabilities, location: store.file.description)
     let commit = try await store.writer.commit(
@@ -178,10 +180,10 @@ public final class SQLiteEngine: ExpiringEngine {
     return commit
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try entryNow(key) }
+  public func entry(_ key: KeyName) async throws -> StoreEntry? { try entryNow(key) }
 
   /// Returns an entry, even if it has expired.
-  func storedEntry(_ key: StoreKey) throws -> StoreEntry? {
+  func storedEntry(_ key: KeyName) throws -> StoreEntry? {
     if let readOnlyStore { return try readOnlyStore.entry(key) }
     guard let readers, !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
     do {
@@ -191,7 +193,7 @@ public final class SQLiteEngine: ExpiringEngine {
     }
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     if let readOnlyStore { return try readOnlyStore.record(name) }
     let store = try openStore()
     do {
@@ -201,20 +203,20 @@ public final class SQLiteEngine: ExpiringEngine {
     }
   }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try storedSummary(of: key) else { return nil }
     // Only the checksum of the whole row proves that its value has expired.
     if summary.attributes.isExpired(at: clock.now()), try await entry(key) == nil { return nil }
     return summary
   }
 
-  private func storedSummary(of key: StoreKey) throws -> StoreEntrySummary? {
+  private func storedSummary(of key: KeyName) throws -> StoreEntry.Summary? {
     if let readOnlyStore { return try readOnlyStore.summary(of: key) }
     let store = try openStore()
     do {
       return try store.readers.read { try $0.summary(of: key) }
     } catch {
-      return try store.salvage(key, after: error).map(StoreEntrySummary.init)
+      return try store.salvage(key, after: error).map(StoreEntry.Summary.init)
     }
   }
 
@@ -290,7 +292,7 @@ public final class SQLiteEngine: ExpiringEngine {
       return !isClosed
     }
     guard isFirst else { return }
-    defer { events?.tellLater(description, .closed) }
+    defer { events?.emitLater(description, .closed) }
     guard case .full(let store) = core else {
       if case .readOnly(let store) = core { store.close() }
       return

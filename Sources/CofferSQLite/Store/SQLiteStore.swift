@@ -42,7 +42,7 @@ final class SQLiteStore: Sendable {
   private let checks = DispatchQueue(label: "coffer.check", qos: .utility)
 
   /// Opens the file for this process. Blocks on disks and locks, so call it outside Swift's cooperative thread pool.
-  init(file: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+  init(file: StoreFile, configuration: SQLiteEngine.Configuration, mustVerify: Bool) throws {
     let opening = try Opening(file, configuration: configuration, mustVerify: mustVerify)
     let file = opening.file
     self.file = file
@@ -265,7 +265,7 @@ private struct Opening {
   let maximumValueSize: Int
   let hasExpiries: Bool
 
-  init(_ asked: StoreFile, configuration: SQLiteConfiguration, mustVerify: Bool) throws {
+  init(_ asked: StoreFile, configuration: SQLiteEngine.Configuration, mustVerify: Bool) throws {
     var file = asked
     let closing = WakeWords(ofFileAt: file.wakePath)
     changedAt = file.changedAt
@@ -314,7 +314,7 @@ private struct Opening {
   /// - Returns: `nil` after the tables were created. The connection is closed then, which copies them into the database
   ///   file, so that they outlive a lost log.
   private static func prepared(
-    _ file: StoreFile, _ closing: WakeWords?, _ configuration: SQLiteConfiguration
+    _ file: StoreFile, _ closing: WakeWords?, _ configuration: SQLiteEngine.Configuration
   ) throws -> Found? {
     let connection = try Connection.toFile(at: file, closing)
     defer { connection.rollBack() }

@@ -9,7 +9,7 @@ extension StoreFile {
   /// Creates the directory (0700) and an empty file (0600) if they are missing and the store may be created.
   /// - Parameter isForReading: whether a database without a log, such as a backup, may have several names.
   static func resolve(
-    _ path: String, configuration: SQLiteConfiguration, isForReading: Bool = false
+    _ path: String, configuration: SQLiteEngine.Configuration, isForReading: Bool = false
   ) throws -> StoreFile {
     let asGiven = configuration.name ?? "sqlite:\(path)"
     guard !path.isEmpty, !path.utf8.contains(0) else {

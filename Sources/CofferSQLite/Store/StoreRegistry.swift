@@ -28,7 +28,7 @@ final class StoreRegistry: Sendable {
 
   /// Returns the store at `path`, opening it if necessary, with one handle counted for the caller. Blocks the caller's
   /// thread on disks and locks.
-  func open(_ path: String, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+  func open(_ path: String, configuration: SQLiteEngine.Configuration) throws -> SQLiteStore {
     let (file, identity) = try resolve(path, configuration)
     if let open = opened(identity) { return open }
     let queue = enter(identity)
@@ -37,7 +37,7 @@ final class StoreRegistry: Sendable {
   }
 
   private func resolve(
-    _ path: String, _ configuration: SQLiteConfiguration
+    _ path: String, _ configuration: SQLiteEngine.Configuration
   ) throws -> (file: StoreFile, identity: FileIdentity) {
     let file = try StoreFile.resolve(path, configuration: configuration)
     guard let identity = FileIdentity(file.path) else {
@@ -60,7 +60,7 @@ final class StoreRegistry: Sendable {
     }
   }
 
-  private func openNow(_ file: StoreFile, configuration: SQLiteConfiguration) throws -> SQLiteStore {
+  private func openNow(_ file: StoreFile, configuration: SQLiteEngine.Configuration) throws -> SQLiteStore {
     let identity = FileIdentity(file.path)
     if let open = identity.flatMap(opened) { return open }
     // Looked up last: a store that is just closing may add its file.

@@ -9,7 +9,7 @@ public import Foundation
 ///
 /// try await database.write { transaction in
 ///   try transaction.execute("INSERT INTO sales (item, cents) VALUES (?1, ?2)", ["tea", 250])
-///   try transaction.put(StoreKey("last-item"), Data("tea".utf8))
+///   try transaction.put(KeyName("last-item"), Data("tea".utf8))
 /// }
 /// let total = try await database.read { try $0.query("SELECT total(cents) FROM sales") { $0.integer(0) }[0] }
 /// ```
@@ -40,12 +40,15 @@ public final class SQLiteDatabase: Sendable {
   /// - Throws: `StorageError` as `SQLiteEngine.open(at:configuration:)` and ``migrate(_:)`` do, and the error of a
   ///   migration that fails.
   public static func open(
-    at path: String, migrations: [SQLiteMigration], configuration: SQLiteConfiguration = SQLiteConfiguration()
+    at path: String, migrations: [SQLiteDatabase.Migration],
+    configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration()
   ) async throws -> SQLiteDatabase {
     try await migrated(SQLiteEngine.open(at: path, configuration: configuration), migrations)
   }
 
-  private static func migrated(_ engine: SQLiteEngine, _ migrations: [SQLiteMigration]) async throws -> SQLiteDatabase {
+  private static func migrated(_ engine: SQLiteEngine, _ migrations: [SQLiteDatabase.Migration]) async throws
+    -> SQLiteDatabase
+  {
     do {
       let database = SQLiteDatabase(engine: engine)
       try await database.migrate(migrations)
@@ -59,7 +62,8 @@ public final class SQLiteDatabase: Sendable {
   /// Opens the database at a file URL, as for a path.
   /// - Throws: The errors of opening a path; `StorageError` with code `inputOutput` if `url` is not a file URL.
   public static func open(
-    at url: URL, migrations: [SQLiteMigration], configuration: SQLiteConfiguration = SQLiteConfiguration()
+    at url: URL, migrations: [SQLiteDatabase.Migration],
+    configuration: SQLiteEngine.Configuration = SQLiteEngine.Configuration()
   ) async throws -> SQLiteDatabase {
     try await migrated(SQLiteEngine.open(at: url, configuration: configuration), migrations)
   }
@@ -78,7 +82,7 @@ public final class SQLiteDatabase: Sendable {
   ///   `diskFull`, `readOnly` if the file is open for reading only, `closed`.
   public func write<R: Sendable>(
     durability: StoreDurability = .full, transaction: TransactionID? = nil,
-    _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+    _ body: @escaping @Sendable (SQLiteDatabase.Transaction) throws -> R
   ) async throws -> R {
     try await engine.transact(
       TransactionHeader(origin: origin, transaction: transaction, durability: durability), body)
@@ -89,7 +93,7 @@ public final class SQLiteDatabase: Sendable {
   /// - Throws: The error of `body`. `StorageError`: `statementFailed` for invalid or writing SQL, `damaged`, `closed`.
   ///   `CancellationError` if the task is cancelled before the closure begins.
   public func read<R: Sendable>(
-    _ body: @escaping @Sendable (SQLiteReadTransaction) throws -> R
+    _ body: @escaping @Sendable (SQLiteDatabase.ReadTransaction) throws -> R
   ) async throws -> R {
     try await engine.withReadTransaction(body)
   }
@@ -101,7 +105,7 @@ public final class SQLiteDatabase: Sendable {
   /// - Throws: The error of the migration that fails; it is rolled back, and the migrations before it stay applied.
   ///   `StorageError`: `newerFormat` if the file has a migration that is not in the list because a newer application
   ///   wrote it. Nothing is changed then.
-  public func migrate(_ migrations: [SQLiteMigration]) async throws {
+  public func migrate(_ migrations: [SQLiteDatabase.Migration]) async throws {
     let location = engine.description
     let names = migrations.map(\.name)
     let applied = try await read { try $0.query(Self.applied) { $0.text(0) } }

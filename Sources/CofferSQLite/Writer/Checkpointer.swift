@@ -39,7 +39,7 @@ final class Checkpointer: Sendable {
       if let copying { finish(copying.code) }
       if let start, let pages = copying?.pages, pages > 0 {
         let facts = StoreEvent.Checkpoint(pages: pages, duration: .now - start, delayedCommits: false)
-        events?.tell(StoreEvent(location: file.description, .checkpointed(facts)), in: span)
+        events?.emit(StoreEvent(location: file.description, .checkpointed(facts)), in: span)
       }
       events?.end(span)
     }

@@ -28,7 +28,7 @@ extension Connection {
 /// The expired values that a sweep is to remove.
 package struct ExpiredValues: Sendable {
   /// The keys with the revisions of their values.
-  package fileprivate(set) var values: [(key: StoreKey, revision: StoreRevision)] = []
+  package fileprivate(set) var values: [(key: KeyName, revision: StoreRevision)] = []
   /// Whether there may be more.
   package fileprivate(set) var isFull = false
   fileprivate var rows: [(key: Data, at: Int64)] = []
@@ -53,7 +53,7 @@ extension GroupCommitter {
     expired.rows = try statements.query(ExpiryTable.due, arguments) { ($0.blob(0), $0.integer(1)) }
     expired.isFull = expired.rows.count >= limit
     for row in expired.rows {
-      guard let name = String(validating: row.key, as: UTF8.self), let key = try? StoreKey(name) else { continue }
+      guard let name = String(validating: row.key, as: UTF8.self), let key = try? KeyName(name) else { continue }
       let sql = "SELECT \(ValueRow.columns) FROM coffer_values WHERE key = ?1"
       let revision = try statements.query(sql, [.blob(row.key)]) { found in
         found.value.isExpired(key, at: date) ? found.value.revision : nil
@@ -74,7 +74,7 @@ extension GroupCommitter {
 
 extension ValueRow {
   /// Whether the row is intact and its value has expired.
-  func isExpired(_ key: StoreKey, at date: Date) -> Bool {
+  func isExpired(_ key: KeyName, at date: Date) -> Bool {
     guard !attributes.isEmpty, let attributes = ValueAttributes(encoded: attributes),
       attributes.isExpired(at: date)
     else { return false }
@@ -108,7 +108,7 @@ extension Writer {
         commit = batch.commit(at: revision, groupSize: 1)
         if let start, let commit {
           let facts = StoreEvent.Commit(commit, removals, .full, since: start, isSweep: true)
-          configuration.events?.tellLater(file.description, .committed(facts))
+          configuration.events?.emitLater(file.description, .committed(facts))
         }
       }
       try? committer.forget(expired)  // the next sweep finds and drops what is left

@@ -11,7 +11,7 @@ extension GroupCommitter {
   }
 
   /// Refuses a plain value of a transaction in a store whose values are all encrypted.
-  func requirePermitted(_ key: StoreKey) throws {
+  func requirePermitted(_ key: KeyName) throws {
     guard try refusesPlainValues() else { return }
     throw StorageError.takesOnlyEnvelopes(key, location: connection.file.description)
   }

@@ -46,7 +46,7 @@ extension GroupCommitter {
     if let start, let before, code == SQLITE_OK {
       let pages = Int(before.frames) - Int(before.copied)
       let facts = StoreEvent.Checkpoint(pages: pages, duration: .now - start, delayedCommits: true)
-      events?.tellLater(connection.file.description, .checkpointed(facts))
+      events?.emitLater(connection.file.description, .checkpointed(facts))
     }
     if isTooLong { logLimits.wasTried(connection.log, succeeded: code == SQLITE_OK) }
   }

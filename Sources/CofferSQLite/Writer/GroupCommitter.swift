@@ -43,7 +43,7 @@ package final class GroupCommitter {
   private let failure: SyncFailureFlag
 
   init(
-    _ connection: Connection, epoch: UInt64, from revision: StoreRevision, configuration: SQLiteConfiguration,
+    _ connection: Connection, epoch: UInt64, from revision: StoreRevision, configuration: SQLiteEngine.Configuration,
     failure: SyncFailureFlag
   ) throws {
     (self.epoch, self.revision) = (epoch, revision)
@@ -123,11 +123,11 @@ package final class GroupCommitter {
 
   /// Runs `body` in a transaction and, if it changed anything, appends one commit to the journal.
   func transact<R>(
-    _ header: TransactionHeader, _ body: (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, _ body: (SQLiteDatabase.Transaction) throws -> R
   ) throws -> (R, StoreCommit?) {
     try write(durability: header.durability) {
       let changesBefore = sqlite3_total_changes64(connection.handle)
-      let transaction = SQLiteTransaction(self)
+      let transaction = SQLiteDatabase.Transaction(self)
       defer { transaction.end() }
       let result = try body(transaction)
       guard sqlite3_total_changes64(connection.handle) != changesBefore else { return (result, nil) }
@@ -303,7 +303,7 @@ package final class GroupCommitter {
     guard batch.isChange else { return .success(revision) }
     let next = revision.next
     if let hook = batch.hook {
-      let transaction = SQLiteTransaction(self)
+      let transaction = SQLiteDatabase.Transaction(self)
       defer { transaction.end() }
       try hook.apply(transaction)
     } else {
@@ -315,7 +315,7 @@ package final class GroupCommitter {
   }
 
   /// Returns the key, or the name of the record, of the first condition that does not hold.
-  private func failedCondition(of batch: PreparedBatch) throws -> StoreKey? {
+  private func failedCondition(of batch: PreparedBatch) throws -> KeyName? {
     for case .require(let key, let expected) in batch.operations
     where try rows.revision(of: key, presentAt: batch.isSweep ? nil : batch.date) != expected { return key }
     for case .requireRecord(let name, let expected) in batch.operations
@@ -336,7 +336,7 @@ package final class GroupCommitter {
   }
 
   /// Replaces an internal value without a commit; its revision stays.
-  package func rewrite(_ key: StoreKey, _ value: Data) throws {
+  package func rewrite(_ key: KeyName, _ value: Data) throws {
     if try rows.rewrite(key, value) { mustRewriteNewestRow = true }
   }
 

@@ -24,7 +24,7 @@ final class LargeValues {
 
   /// Stores a large value, reusing the row and pages of the key's present large value if there is one.
   /// - Returns: The row identifier.
-  func put(_ value: Data, for key: StoreKey) throws -> Int64 {
+  func put(_ value: Data, for key: KeyName) throws -> Int64 {
     try key.withBytes { name in
       if let id = try number(of: name) {
         try write(value, for: name, with: update, id: id)

@@ -17,7 +17,7 @@ final class RecordRows {
     find = try connection.prepare("SELECT revision FROM coffer_records WHERE key = ?1")
   }
 
-  func put(_ name: SystemRecordName, _ content: Data, checksum: Int64, at revision: StoreRevision) throws {
+  func put(_ name: SystemRecord.Name, _ content: Data, checksum: Int64, at revision: StoreRevision) throws {
     try name.key.withBytes { key in
       try content.withUnsafeBytes { bytes in
         write.bind(1, borrowing: key)
@@ -30,7 +30,7 @@ final class RecordRows {
     }
   }
 
-  func delete(_ name: SystemRecordName) throws {
+  func delete(_ name: SystemRecord.Name) throws {
     try name.key.withBytes { key in
       remove.bind(1, borrowing: key)
       defer { remove.resetAndClearBindings() }
@@ -38,7 +38,7 @@ final class RecordRows {
     }
   }
 
-  func revision(of name: SystemRecordName) throws -> StoreRevision? {
+  func revision(of name: SystemRecord.Name) throws -> StoreRevision? {
     try name.key.withBytes { key in
       find.bind(1, borrowing: key)
       defer { find.resetAndClearBindings() }
@@ -50,7 +50,7 @@ final class RecordRows {
 extension Reader {
   /// Returns a system record, or `nil` if it is absent.
   /// - Throws: `damaged` if its checksum does not match.
-  func record(_ name: SystemRecordName) throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) throws -> SystemRecord? {
     guard try connection.keepsAttributes else { return nil }
     let statement = try connection.prepare("SELECT \(ValueRow.columns) FROM coffer_records WHERE key = ?1")
     return try name.key.withBytes { key in

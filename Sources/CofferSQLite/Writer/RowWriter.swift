@@ -57,7 +57,7 @@ final class RowWriter {
 
   /// Replaces a value and keeps its revision and its attributes.
   /// - Returns: Whether the key exists.
-  func rewrite(_ key: StoreKey, _ value: Data) throws -> Bool {
+  func rewrite(_ key: KeyName, _ value: Data) throws -> Bool {
     guard let (revision, attributes) = try find(key) else { return false }
     let content = attributes.withUnsafeBytes { including($0, in: checksum(key, value)) }
     let sum = Int64(bound(content, to: revision))
@@ -107,7 +107,7 @@ final class RowWriter {
     }
   }
 
-  private func put(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes, at revision: StoreRevision) throws {
+  private func put(_ key: KeyName, _ value: Data, _ attributes: ValueAttributes, at revision: StoreRevision) throws {
     let id = value.count > ValueRow.largestInPlace ? try putLarge(key, value, attributes) : nil
     let sum = try value.withUnsafeBytes { content in
       let sum = attributes.encoded.withUnsafeBytes { including($0, in: checksum(key, content)) }
@@ -122,13 +122,13 @@ final class RowWriter {
 
   /// Stores a large value, and returns its identifier. It overwrites the present one in its place, so that one is
   /// looked up before.
-  private func putLarge(_ key: StoreKey, _ value: Data, _ attributes: ValueAttributes) throws -> Int64 {
+  private func putLarge(_ key: KeyName, _ value: Data, _ attributes: ValueAttributes) throws -> Int64 {
     if SealedValue.isRefused(value, attributes), try holdsEnvelope(key) { try requireRing(for: key) }
     return try large.get().put(value, for: key)
   }
 
   private func put(
-    _ key: StoreKey, _ content: UnsafeRawBufferPointer, _ attributes: ValueAttributes, _ sum: Int64,
+    _ key: KeyName, _ content: UnsafeRawBufferPointer, _ attributes: ValueAttributes, _ sum: Int64,
     at revision: StoreRevision, large id: Int64?
   ) throws {
     let put = try statements().put
@@ -153,20 +153,20 @@ final class RowWriter {
     }
   }
 
-  private func holdsEnvelope(_ key: StoreKey) throws -> Bool {
+  private func holdsEnvelope(_ key: KeyName) throws -> Bool {
     guard let attributes = try find(key)?.attributes, !attributes.isEmpty else { return false }
     return ValueAttributes(encoded: attributes)?.isSealed == true
   }
 
   /// Refuses to replace an envelope with a plain value in a store that has lost its key ring.
-  private func requireRing(for key: StoreKey) throws {
+  private func requireRing(for key: KeyName) throws {
     guard try recordRevision(of: .keyRing) == nil else { return }
     throw StorageError.ringIsLost(location: connection.file.description, key: key)
   }
 
-  func recordRevision(of name: SystemRecordName) throws -> StoreRevision? { try records.get().revision(of: name) }
+  func recordRevision(of name: SystemRecord.Name) throws -> StoreRevision? { try records.get().revision(of: name) }
 
-  private func clear(_ prefix: StoreKey) throws {
+  private func clear(_ prefix: KeyName) throws {
     let statement = try clearRange.get()
     try prefix.withBytes { lower in
       try prefix.successor.withUnsafeBytes { upper in
@@ -178,7 +178,7 @@ final class RowWriter {
     }
   }
 
-  private func run(_ statement: Statement, with key: StoreKey) throws {
+  private func run(_ statement: Statement, with key: KeyName) throws {
     try key.withBytes { name in
       statement.bind(1, borrowing: name)
       defer { statement.resetAndClearBindings() }
@@ -188,7 +188,7 @@ final class RowWriter {
 
   /// Returns the revision of a key, or `nil` if it is absent.
   /// - Parameter date: the date at which an expired value is absent; `nil` for a value that is stored at all.
-  func revision(of key: StoreKey, presentAt date: Date?) throws -> StoreRevision? {
+  func revision(of key: KeyName, presentAt date: Date?) throws -> StoreRevision? {
     guard let (revision, attributes) = try find(key) else { return nil }
     guard let date, !attributes.isEmpty,
       ValueAttributes(encoded: attributes)?.isExpired(at: date) == true
@@ -202,7 +202,7 @@ final class RowWriter {
     }
   }
 
-  private func find(_ key: StoreKey) throws -> (revision: StoreRevision, attributes: [UInt8])? {
+  private func find(_ key: KeyName) throws -> (revision: StoreRevision, attributes: [UInt8])? {
     let findRevision = try statements().findRevision
     return try key.withBytes { name in
       findRevision.bind(1, borrowing: name)
@@ -213,7 +213,7 @@ final class RowWriter {
   }
 
   /// Records when a value expires, for the sweep. The table is created with the first such value.
-  private func schedule(_ key: StoreKey, _ expires: Date) throws {
+  private func schedule(_ key: KeyName, _ expires: Date) throws {
     if let putExpiry {
       do { return try run(putExpiry, key, expires) } catch {
         // After some errors, such as a full disk, SQLite has ended the transaction: a second try would be a commit.
@@ -227,7 +227,7 @@ final class RowWriter {
     putExpiry = statement
   }
 
-  private func run(_ statement: Statement, _ key: StoreKey, _ expires: Date) throws {
+  private func run(_ statement: Statement, _ key: KeyName, _ expires: Date) throws {
     try key.withBytes { name in
       statement.bind(1, borrowing: name)
       statement.bind(2, expires.unixMilliseconds)

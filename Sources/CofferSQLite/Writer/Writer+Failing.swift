@@ -33,7 +33,7 @@ extension Writer {
   func tellWait(_ committer: GroupCommitter, _ events: CofferEvents) {
     let pauses = committer.connection.pauses
     guard pauses > 0 else { return }
-    events.tellLater(file.description, .retried(StoreEvent.Retry(.writeLock, attempt: pauses, code: .busy)))
+    events.emitLater(file.description, .retried(StoreEvent.Retry(.writeLock, attempt: pauses, code: .busy)))
   }
 
   /// Retries batches that failed at a damaged page, ignoring page checksums, if the row checksums prove that no row is

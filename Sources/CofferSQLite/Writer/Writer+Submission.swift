@@ -39,7 +39,7 @@ extension Writer {
 }
 
 extension SQLiteEngine: SynchronousEngine {
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  package func entryNow(_ key: KeyName) throws -> StoreEntry? {
     let entry = try storedEntry(key)
     return entry?.attributes.isExpired(at: clock.now()) == true ? nil : entry
   }
@@ -48,7 +48,7 @@ extension SQLiteEngine: SynchronousEngine {
     _ batch: WriteBatch, from origin: StoreOrigin,
     completion: @escaping @Sendable (Result<StoreCommit, any Error>) -> Void
   ) {
-    let told = events?.telling(batch, to: self, completion) ?? completion
+    let told = events?.emitting(batch, to: self, completion) ?? completion
     do {
       let store = try openStore()
       try batch.check(capabilities, location: store.file.description)

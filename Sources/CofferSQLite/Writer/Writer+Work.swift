@@ -6,7 +6,7 @@ extension Writer {
   /// Runs a closure in a separate transaction on the writer's thread.
   /// - Returns: its result, and the commit if it has changed anything.
   func transact<R: Sendable>(
-    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteTransaction) throws -> R
+    _ header: TransactionHeader, _ body: @escaping @Sendable (SQLiteDatabase.Transaction) throws -> R
   ) async throws -> (R, StoreCommit?) {
     try Task.checkCancellation()
     return try await enqueue { (continuation: CheckedContinuation<(R, StoreCommit?), any Error>) in

@@ -53,12 +53,12 @@ final class Writer: Sendable {
   /// The history in which the store was opened.
   let history: History
   let listener: Listener
-  let configuration: SQLiteConfiguration
+  let configuration: SQLiteEngine.Configuration
   /// Returns whether batches may be written past damaged pages; set by the store, which can prove that all rows exist.
   let maySalvage = Locked<(@Sendable (any Error) -> Bool)?>(nil)
 
   init(
-    to file: StoreFile, _ files: OpenFiles, _ history: History, configuration: SQLiteConfiguration,
+    to file: StoreFile, _ files: OpenFiles, _ history: History, configuration: SQLiteEngine.Configuration,
     listener: Listener
   ) {
     checkpointer = Checkpointer(file, files, configuration.storeEvents)

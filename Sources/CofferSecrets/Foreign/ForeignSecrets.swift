@@ -27,7 +27,7 @@ import CofferCore
     /// Returns `nil` for a service that Coffer has used, or whose foreign data is to be ignored.
     /// - Parameter isNew: whether the service has no journal.
     /// - Throws: `StorageError` if that cannot be determined.
-    init?(at location: String, control: String, isNew: Bool, policy: ForeignDataPolicy, isReadOnly: Bool) throws {
+    init?(at location: String, control: String, isNew: Bool, policy: ForeignData.Policy, isReadOnly: Bool) throws {
       (self.location, self.isReadOnly) = (location, isReadOnly)
       path = control + "/" + Self.fileName
       guard try isNew || PathParts.exists(path) else { return nil }
@@ -59,7 +59,7 @@ import CofferCore
       _ items: [KeyringItem], in scope: KeyringScope, secret: (KeyringItem) throws -> Data?
     ) throws -> ForeignData? {
       var names: [String] = []
-      var encodings: [ForeignEncoding: Int] = [:]
+      var encodings: [ForeignData.Encoding: Int] = [:]
       for item in items.prefix(limit) {
         guard let data = try secret(item) else { continue }
         let account = item.text(of: "account")
@@ -73,16 +73,16 @@ import CofferCore
         .keychain, at: scope.description, names: names, hasMore: items.count > limit, encodings: encodings)
     }
 
-    private static func encoding(of data: Data, hasKey: Bool, in service: String) -> ForeignEncoding? {
+    private static func encoding(of data: Data, hasKey: Bool, in service: String) -> ForeignData.Encoding? {
       let isKnown = knownServices.contains(service) || service.hasSuffix(knownSuffix)
-      let encoding = ForeignEncoding(recognizing: data)
+      let encoding = ForeignData.Encoding(recognizing: data)
       switch encoding {
       case .storedObject: return encoding
       case .jsonText:
         guard let text = try? JSONDecoder().decode(String.self, from: data) else {
           return hasKey && !isKnown ? nil : encoding
         }
-        let inner = Data(base64Encoded: text).map { ForeignEncoding(recognizing: $0) }
+        let inner = Data(base64Encoded: text).map { ForeignData.Encoding(recognizing: $0) }
         return inner == .storedObject ? inner : encoding
       case .base64, .propertyList, .database, .plain: return hasKey && !isKnown ? nil : encoding
       }

@@ -6,13 +6,13 @@ public import Foundation
 /// An anchor of an encrypted store in the system's keychain, on Linux the desktop's keyring.
 ///
 /// ```swift
-/// configuration.freshness = FreshnessSettings(anchor: KeychainAnchor(service: "com.example.shop"))
+/// configuration.rollbackProtection = RollbackProtection(anchor: KeychainAnchor(service: "com.example.shop"))
 /// ```
 ///
 /// The keyring's file is in the home directory of the user: an older copy of the whole directory brings back an older
 /// anchor as well. A locked or missing keyring is `unavailable`, and the store is not opened then. Other programs of
 /// the user can remove the item, which is noticed, or put back an older one, which is not.
-public struct KeychainAnchor: FreshnessAnchor {
+public struct KeychainAnchor: RollbackAnchor {
   /// The maximum number of attempts of an update when other processes write the item first.
   private static let attempts = 64
 
@@ -38,12 +38,12 @@ public struct KeychainAnchor: FreshnessAnchor {
   }
 
   public func record() async throws -> Data? {
-    let key = try StoreKey(item)
+    let key = try KeyName(item)
     return try await withEngine { try await $0.entry(key)?.value }
   }
 
   public func update(_ change: @escaping @Sendable (Data?) throws -> Data?) async throws {
-    let key = try StoreKey(item)
+    let key = try KeyName(item)
     try await withEngine { engine in
       for _ in 0..<Self.attempts {
         let entry = try await engine.entry(key)

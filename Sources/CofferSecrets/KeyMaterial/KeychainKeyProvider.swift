@@ -37,7 +37,7 @@ public struct KeychainKeyProvider: KeyMaterialProviding {
   /// - Throws: `notFound` if the keychain has no such item, `unavailable`, and the errors of the keychain.
   public func keyMaterial(for source: KeyMaterialSource) async throws -> Data {
     try await withEngine { engine in
-      if let material = try await engine.entry(StoreKey(source.id))?.value { return material }
+      if let material = try await engine.entry(KeyName(source.id))?.value { return material }
       throw StorageError(
         .notFound, "The keychain has no key material named '\(source.id.escapingControlCharacters)'.",
         advice:
@@ -49,7 +49,7 @@ public struct KeychainKeyProvider: KeyMaterialProviding {
   /// Returns the material of an item, which is generated if the keychain has no such item.
   /// - Throws: `unavailable`, `readOnly`, and the errors of the keychain.
   public func createKeyMaterial(for source: KeyMaterialSource) async throws -> Data {
-    let key = try StoreKey(source.id)
+    let key = try KeyName(source.id)
     return try await withEngine { engine in
       if let material = try await engine.entry(key)?.value { return material }
       let material = try SecretBytes.random(count: 32).hexadecimalDigits

@@ -43,7 +43,7 @@ import CofferCore
     private let keyringDirectory: String
     let history: KeyringHistory
     /// The keys of the items seen so far, since the signal of a deletion contains only the item's path.
-    private let seen = Locked<[KeyringItemPath: StoreKey]>([:])
+    private let seen = Locked<[KeyringItemPath: KeyName]>([:])
     /// Refuses a service with secrets of another library, until it is known to be none.
     private let foreign: ForeignSecrets?
     /// The collection in which values were found although none is noted, or none; `nil` before it was looked for.
@@ -135,7 +135,7 @@ import CofferCore
     }
 
     /// Returns the items of a key: one, except during its replacement or after other programs added some.
-    private func items(of key: StoreKey) throws -> [KeyringItem] {
+    private func items(of key: KeyName) throws -> [KeyringItem] {
       let account = KeyringAttribute(Attribute.account, KeyringAccount(key).text)
       let items = try items(with: [account]).filter { Self.slot(of: $0) == nil }
       note(items)
@@ -144,7 +144,7 @@ import CofferCore
 
     /// Returns the item with the current value of a key. An item without a version wins: an unaware program added it
     /// after Coffer's, which Coffer itself would have removed.
-    private func item(of key: StoreKey) throws -> KeyringItem? { Self.newest(try items(of: key)) }
+    private func item(of key: KeyName) throws -> KeyringItem? { Self.newest(try items(of: key)) }
 
     private static func newest(_ items: [KeyringItem]) -> KeyringItem? {
       items.max { left, right in
@@ -240,10 +240,10 @@ import CofferCore
       }
     }
 
-    func stamps() throws -> [StoreKey: SlotPresence]? {
+    func stamps() throws -> [KeyName: SlotPresence]? {
       let items = try items(with: []).filter { Self.slot(of: $0) == nil }
       let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
-      var stamps: [StoreKey: SlotPresence] = [:]
+      var stamps: [KeyName: SlotPresence] = [:]
       for case (let key?, let items) in byKey {
         stamps[key] = Self.newest(items).map { SlotPresence(stamp: Self.stamp(of: $0)) }
       }
@@ -267,7 +267,7 @@ import CofferCore
     }
 
     func stage(
-      _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
+      _ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes
     ) throws -> SlotStamp? {
       let accessibility = attributes.accessibility ?? defaultAccessibility
       do {
@@ -281,7 +281,7 @@ import CofferCore
       return nil  // Moving it changes its date.
     }
 
-    func attributes(staging data: Data, for key: StoreKey, attributes: ValueAttributes) -> ValueAttributes {
+    func attributes(staging data: Data, for key: KeyName, attributes: ValueAttributes) -> ValueAttributes {
       ValueAttributes(attributes.accessibility ?? defaultAccessibility)
     }
 
@@ -363,7 +363,7 @@ import CofferCore
       let isAwaited = answers.withLock { $0 }
       let signals = SecretServiceWatch(address: address, timeout: timeout, isAwaited: isAwaited) { [weak self] event in
         switch event {
-        case .item(let path): self?.hear(path, heard)
+        case .item(let path): self?.receive(path, heard)
         case .availability:
           heard(.availability)
           heard(.anything)
@@ -377,7 +377,7 @@ import CofferCore
       }
     }
 
-    private func hear(_ path: KeyringItemPath, _ heard: (SlotEvent) -> Void) {
+    private func receive(_ path: KeyringItemPath, _ heard: (SlotEvent) -> Void) {
       guard let found = try? client.items([path]) else { return heard(.anything) }
       // The item may have belonged to another key before, or may no longer belong to this store.
       let before = seen.withLock { $0.removeValue(forKey: path) }

@@ -20,12 +20,12 @@ package struct SealedDocument: Sendable {
 /// neither sorts nor hashes the others.
 package struct SealedItems: Equatable, Sendable {
   package struct Element: Equatable, Sendable {
-    let key: StoreKey
+    let key: KeyName
     let item: SealedDocument.Item
     /// The value as it is in the payload that it was read from or written to; `nil` for a new one.
     fileprivate let serialized: SecretSlice?
 
-    fileprivate init(_ key: StoreKey, _ item: SealedDocument.Item, serialized: SecretSlice? = nil) {
+    fileprivate init(_ key: KeyName, _ item: SealedDocument.Item, serialized: SecretSlice? = nil) {
       (self.key, self.item, self.serialized) = (key, item, serialized)
     }
 
@@ -41,7 +41,7 @@ package struct SealedItems: Equatable, Sendable {
 
   package var count: Int { elements.count }
 
-  package subscript(key: StoreKey) -> SealedDocument.Item? {
+  package subscript(key: KeyName) -> SealedDocument.Item? {
     get {
       let index = position(of: key)
       return isAt(index, key) ? elements[index].item : nil
@@ -55,7 +55,7 @@ package struct SealedItems: Equatable, Sendable {
 
   /// Adds a value that was read. Returns `false` if its key is there already.
   fileprivate mutating func add(
-    _ key: StoreKey, _ item: SealedDocument.Item, serialized: SecretSlice
+    _ key: KeyName, _ item: SealedDocument.Item, serialized: SecretSlice
   ) -> Bool {
     // A file that somebody else has written may have another order.
     if let last = elements.last, last.key >= key {
@@ -78,10 +78,10 @@ package struct SealedItems: Equatable, Sendable {
     }
   }
 
-  private func isAt(_ index: Int, _ key: StoreKey) -> Bool { index < elements.count && elements[index].key == key }
+  private func isAt(_ index: Int, _ key: KeyName) -> Bool { index < elements.count && elements[index].key == key }
 
   /// Returns the position of the first key that is not before `key`.
-  private func position(of key: StoreKey) -> Int {
+  private func position(of key: KeyName) -> Int {
     var (low, high) = (0, elements.count)
     while low < high {
       let middle = (low + high) / 2
@@ -178,7 +178,7 @@ enum StagedPayload {
       advice: "Write the key again. Other keys are not affected.")
   }
 
-  static func encode(_ data: Data, for key: StoreKey?, tag: UInt8) throws -> SecretBytes {
+  static func encode(_ data: Data, for key: KeyName?, tag: UInt8) throws -> SecretBytes {
     let name = Array((key?.string ?? "").utf8)
     return try SecretBytes(count: 5 + name.count + data.count) { bytes in
       bytes[0] = tag
@@ -192,7 +192,7 @@ enum StagedPayload {
 
   /// Returns the key and the value.
   /// - Throws: `damaged`, also for quarantined bytes, which have no key.
-  static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: StoreKey, item: SealedItem) {
+  static func decode(_ bytes: SecretBytes) throws(StorageError) -> (key: KeyName, item: SealedItem) {
     var reader = SecretReader(bytes)
     let tag = try reader.integer(UInt8.self)
     guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw StagedPayload.damaged }
@@ -234,7 +234,7 @@ private struct SecretReader {
   }
 
   /// Reads a key of `size` bytes, or returns `nil` if it is not valid.
-  mutating func key(size: Int) throws(StorageError) -> StoreKey? {
-    try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? StoreKey($0) }
+  mutating func key(size: Int) throws(StorageError) -> KeyName? {
+    try take(size).withUnsafeBytes { String(validating: $0, as: UTF8.self) }.flatMap { try? KeyName($0) }
   }
 }

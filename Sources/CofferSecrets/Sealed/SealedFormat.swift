@@ -72,9 +72,9 @@ struct SealedFormat: DocumentFormat {
 
   // MARK: Values
 
-  func keys(of document: SealedDocument) -> [StoreKey] { document.items.elements.map(\.key) }
+  func keys(of document: SealedDocument) -> [KeyName] { document.items.elements.map(\.key) }
 
-  func content(of key: StoreKey, in document: SealedDocument) -> SlotContent? {
+  func content(of key: KeyName, in document: SealedDocument) -> SlotContent? {
     document.items[key].map {
       SlotContent(
         $0.data.copy, stamp: stamp(of: $0.version), version: $0.version,
@@ -82,32 +82,32 @@ struct SealedFormat: DocumentFormat {
     }
   }
 
-  func presence(of key: StoreKey, in document: SealedDocument) -> SlotPresence? {
+  func presence(of key: KeyName, in document: SealedDocument) -> SlotPresence? {
     document.items[key].map { SlotPresence(stamp: stamp(of: $0.version)) }
   }
 
-  func set(_ key: StoreKey, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
+  func set(_ key: KeyName, to item: SealedItem, version: SlotID, in document: inout SealedDocument) {
     document.items[key] = SealedDocument.Item(version: version, tag: item.tag, data: item.data)
   }
 
   func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.accessibility] ?? 0 }
 
   func attributes(
-    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> SealedDocument
+    of key: KeyName, set data: Data, tag: UInt8, in document: @autoclosure () throws -> SealedDocument
   ) -> ValueAttributes {
     ValueAttributes(KeychainAccessibility(rawValue: tag))
   }
 
-  func remove(_ key: StoreKey, from document: inout SealedDocument) { document.items[key] = nil }
+  func remove(_ key: KeyName, from document: inout SealedDocument) { document.items[key] = nil }
 
   // MARK: Staged and retained values
 
-  func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data {
+  func encodeStaged(_ data: Data, as id: SlotID, for key: KeyName?, tag: UInt8) throws -> Data {
     let payload = try StagedPayload.encode(data, for: key, tag: tag)
     return try payload.withUnsafeBytes { try cipher.seal($0, authenticating: context(id)) }
   }
 
-  func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: SealedItem) {
+  func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: KeyName?, item: SealedItem) {
     if let payload = try? cipher.openSecret(file, authenticating: context(id)) {
       let waiting = try StagedPayload.decode(payload)
       return (waiting.key, waiting.item)

@@ -29,7 +29,7 @@ extension SlotEngine {
   ///   `unsupported` for a cost beyond the limits, `permissionDenied`, `diskFull`, and the errors of the passphrase
   ///   source.
   public static func sealed(
-    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    at file: URL, passphrase: PassphraseSource, configuration: SlotEngine.Configuration = SlotEngine.Configuration(),
     limits: PassphraseLimits = PassphraseLimits()
   ) async throws -> SlotEngine {
     try await sealed(at: file, passphrase: passphrase, configuration: configuration, limits: limits, cost: .standard)
@@ -38,7 +38,7 @@ extension SlotEngine {
   /// Opens the sealed file at a path, as for a URL.
   /// - Throws: The errors of opening a URL.
   public static func sealed(
-    at path: String, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    at path: String, passphrase: PassphraseSource, configuration: SlotEngine.Configuration = SlotEngine.Configuration(),
     limits: PassphraseLimits = PassphraseLimits()
   ) async throws -> SlotEngine {
     try await sealed(
@@ -47,7 +47,7 @@ extension SlotEngine {
 
   /// Opens a sealed file, with the given cost if it is created; tests use a low one.
   package static func sealed(
-    at file: URL, passphrase: PassphraseSource, configuration: SlotConfiguration = SlotConfiguration(),
+    at file: URL, passphrase: PassphraseSource, configuration: SlotEngine.Configuration = SlotEngine.Configuration(),
     limits: PassphraseLimits = PassphraseLimits(), cost: ScryptCost
   ) async throws -> SlotEngine {
     let location = try SealedFile(file)
@@ -57,7 +57,7 @@ extension SlotEngine {
   }
 
   private static func sealed(
-    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotEngine.Configuration,
     _ limits: PassphraseLimits, _ cost: ScryptCost
   ) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(location, passphrase, configuration.forSecrets, limits) }) {
@@ -73,7 +73,7 @@ extension SlotEngine {
   /// Opens an existing sealed file for reading only if it cannot be written or if the configuration demands it, and
   /// otherwise returns `nil`.
   private static func readOnly(
-    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration,
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotEngine.Configuration,
     _ limits: PassphraseLimits
   ) throws -> SlotEngine? {
     guard let reason = configuration.reasonToOnlyRead(control: location.control),
@@ -82,7 +82,7 @@ extension SlotEngine {
     let format = try location.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
     let slots = try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.tell)
+      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.emit)
     return try SlotEngine(
       readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
       because: reason)
@@ -110,21 +110,22 @@ extension SlotEngine {
 
 extension DocumentSlots where Format == SealedFormat {
   fileprivate static func sealed(
-    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotConfiguration, _ cost: ScryptCost,
+    _ location: SealedFile, _ passphrase: PassphraseSource, _ configuration: SlotEngine.Configuration,
+    _ cost: ScryptCost,
     _ limits: PassphraseLimits
   ) throws -> DocumentSlots {
     let format = try location.open(passphrase, mayCreate: configuration.createsIfMissing, cost: cost, limits: limits)
     try OpenDirectory.make(location.control)
     return try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.tell)
+      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.emit)
   }
 }
 
-extension SlotConfiguration {
+extension SlotEngine.Configuration {
   /// The configuration with values limited to 64 KiB, since a keyring or a sealed file is rewritten as a whole for each
   /// change.
-  var forSecrets: SlotConfiguration {
+  var forSecrets: SlotEngine.Configuration {
     var configuration = self
     configuration.maximumValueSize = min(maximumValueSize, 64 << 10)
     return configuration

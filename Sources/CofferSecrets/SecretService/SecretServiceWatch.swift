@@ -75,7 +75,7 @@ import CofferCore
 
     private var goesOn: Bool { !isEnded.withLock { $0 } }
 
-    func tell(_ event: SecretServiceEvent) {
+    func emit(_ event: SecretServiceEvent) {
       queue.async { [self] in
         if goesOn { callback(event) }
       }
@@ -110,7 +110,7 @@ import CofferCore
     /// Delivers signals until the connection or the watch ends.
     private func listen(on connection: BusConnection, _ context: MainContext, isFirst: Bool) {
       let hear = { @Sendable (signal: BusSignal) in
-        if let event = signal.keyringEvent { self.tell(event) }
+        if let event = signal.keyringEvent { self.emit(event) }
       }
       let keyring = connection.subscribe(sender: KeyringService.name, hear)
       let owner = connection.subscribe(
@@ -122,9 +122,9 @@ import CofferCore
       }
       // The bus processes calls in order, so this reply confirms both subscriptions.
       guard (try? connection.activatableNames()) != nil else { return }
-      if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { tell(.availability) }
+      if isFirst, isAwaited.withLock({ $0 }) { ready.signal() } else { emit(.availability) }
       while goesOn, !connection.isClosed { context.iterate() }
-      if goesOn { tell(.availability) }
+      if goesOn { emit(.availability) }
     }
   }
 

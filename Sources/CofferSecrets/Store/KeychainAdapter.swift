@@ -85,7 +85,7 @@ public actor KeychainAdapter: EngineBacked {
     _ data: Data, for key: String, accessibility: KeychainAccessibility? = nil,
     accessControl: KeychainAccessControl? = nil, transaction: TransactionID? = nil
   ) async throws -> StoreCommit {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     if let accessControl, authentication?.supports(accessControl) != true {
       throw StorageError.noAuthenticator(for: accessControl).locating(at: engine.description, key: key)
     }
@@ -98,19 +98,19 @@ public actor KeychainAdapter: EngineBacked {
   /// The user is asked first if the secret has an access control.
   /// - Throws: `StorageError`; `unavailable` if its existence cannot be determined or if the user does not answer;
   ///   `authenticationFailed`, `authenticationCancelled`; `unsupported` without an authenticator that can ask.
-  public func get(_ key: String) async throws -> Data? { try await engine.entry(StoreKey(key))?.value }
+  public func get(_ key: String) async throws -> Data? { try await engine.entry(KeyName(key))?.value }
 
   /// Returns the accessibility class of a secret, or `nil` if there is no such secret or another program stored it.
   /// - Throws: `StorageError`.
   public func accessibility(of key: String) async throws -> KeychainAccessibility? {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     return try await engine.summary(of: key)?.attributes.accessibility
   }
 
   /// Returns the access control that is stored with a secret, or `nil` if there is none. The user is not asked.
   /// - Throws: `StorageError`.
   public func accessControl(of key: String) async throws -> KeychainAccessControl? {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     return try await engine.summary(of: key)?.attributes.accessControl
   }
 
@@ -118,7 +118,7 @@ public actor KeychainAdapter: EngineBacked {
   /// linear in the number of keys.
   /// - Throws: `StorageError`.
   public func list(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try KeyName($0) }).map(\.key.string)
   }
 
   /// Deletes every secret of this service and access group, and nothing else.

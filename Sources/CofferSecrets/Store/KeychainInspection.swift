@@ -31,7 +31,7 @@ package enum KeychainInspection {
   ///   another data directory has not finished; `unsupported` if the library was built without keyrings.
   package static func keys(
     service: String, accessGroup: String?, configuration: KeychainConfiguration
-  ) async throws -> [StoreKey] {
+  ) async throws -> [KeyName] {
     #if SecretService && os(Linux)
       let scope = try KeyringScope(service: service, accessGroup: accessGroup)
       // Without a journal there is no record of keyring files, so the directories of a listing do not matter.

@@ -8,7 +8,7 @@ import Foundation
 /// The options for opening a keychain.
 public struct KeychainConfiguration: Sendable {
   /// The options of the underlying store. Values are limited to 64 KiB, whatever limit it sets.
-  public var store = SlotConfiguration()
+  public var store = SlotEngine.Configuration()
 
   /// The accessibility class of values that are stored without one; `whenUnlocked` by default.
   public var accessibility = KeychainAccessibility.whenUnlocked
@@ -65,8 +65,8 @@ extension SlotEngine {
   /// that it holds none of this service's secrets. Listings then read the secrets.
   ///
   /// A service that was never opened, and has secrets that another library has wrapped or named in its own way, is
-  /// refused with `foreignFormat` unless the configuration ignores that (``SlotConfiguration/foreignData``). If the
-  /// keyring is locked at first, that is decided at the first operation that it can answer. Plain secrets under
+  /// refused with `foreignFormat` unless the configuration ignores that (``SlotEngine/Configuration/foreignData``). If
+  /// the keyring is locked at first, that is decided at the first operation that it can answer. Plain secrets under
   /// `service` and `account`, as `secret-tool` stores them, are values like others.
   /// - Parameters:
   ///   - service: the service that the secrets belong to, 1 to 256 bytes.
@@ -106,7 +106,7 @@ extension SlotEngine {
   }
 
   private static func readOnly(
-    _ slots: any Slots, _ location: KeychainLocation, _ configuration: SlotConfiguration
+    _ slots: any Slots, _ location: KeychainLocation, _ configuration: SlotEngine.Configuration
   ) throws -> SlotEngine {
     try SlotEngine(
       readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
@@ -172,7 +172,7 @@ struct KeychainLocation: Sendable {
 
   /// Returns whether the journal lists any keys. The keyring itself may be locked.
   func journalHasKeys() async throws -> Bool {
-    var configuration = SQLiteConfiguration.slotJournal(named: description)
+    var configuration = SQLiteEngine.Configuration.slotJournal(named: description)
     configuration.access = .readOnly
     let engine = try await SQLiteEngine.open(at: journal, configuration: configuration)
     let hasKeys = try await engine.withSnapshot {

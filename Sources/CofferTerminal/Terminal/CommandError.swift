@@ -20,7 +20,7 @@ public struct CommandError: Error {
   /// What to do next, as a sentence; may be empty.
   public var advice = ""
   /// The key that the error is about, if any.
-  public var key: StoreKey?
+  public var key: KeyName?
   /// The location of the store that the error is about, if any.
   public var store: String?
   /// The complete text for people, in one or two sentences; the message and the advice by default.
@@ -36,7 +36,7 @@ public struct CommandError: Error {
   ///   - key: the key that the error is about.
   ///   - store: the store that the error is about.
   public init(
-    _ status: ExitStatus, _ code: String, _ message: String, advice: String = "", key: StoreKey? = nil,
+    _ status: ExitStatus, _ code: String, _ message: String, advice: String = "", key: KeyName? = nil,
     store: String? = nil
   ) {
     self.status = status

@@ -15,7 +15,7 @@ extension StorageConformance {
   ///     `notFound`.
   ///   - files: returns the directory of the files of a store; by default, the location's.
   ///   - openReadOnly: opens the store at a location for reading only.
-  /// - Throws: ``ConformanceFailure``; `CancellationError` if the task is cancelled.
+  /// - Throws: ``StorageConformance/Failure``; `CancellationError` if the task is cancelled.
   public func runReadOnly(
     mayBeMissing: Bool = false, files: @escaping @Sendable (Location) -> URL = { $0.directory },
     _ openReadOnly: @escaping @Sendable (Location) async throws -> any StorageEngine
@@ -43,7 +43,7 @@ private struct ReadOnlySubject: Sendable {
     let before = try DirectoryContents(of: files(missing))
     if mayBeMissing {
       let engine = try await open(missing)
-      try await bench.expectValue(StoreKey("a"), nil, "in a store that does not exist", in: engine)
+      try await bench.expectValue(KeyName("a"), nil, "in a store that does not exist", in: engine)
       try await engine.close()
     } else {
       try await bench.expect(.notFound, from: "opening a store that does not exist") { try await open(missing) }
@@ -54,7 +54,7 @@ private struct ReadOnlySubject: Sendable {
   func check(_ bench: Bench) async throws {
     let values = [("a", bytes("first")), ("b/1", bytes("second")), ("b/2", Data())]
     let commit = try await bench.engine.commit(
-      WriteBatch(values.map { .put(try StoreKey($0.0), $0.1) }), from: bench.origin)
+      WriteBatch(values.map { .put(try KeyName($0.0), $0.1) }), from: bench.origin)
     try await bench.closeAll()
     let before = try DirectoryContents(of: files(bench.location))
     let engine = try await open(bench.location)
@@ -64,7 +64,7 @@ private struct ReadOnlySubject: Sendable {
     try await read(values, commit, engine, bench)
     try await engine.flush()
     try await engine.close()
-    try await bench.expect(.closed, from: "a read after close") { try await engine.entry(StoreKey("a")) }
+    try await bench.expect(.closed, from: "a read after close") { try await engine.entry(KeyName("a")) }
     try expectUnchanged(bench.location, since: before, bench)
   }
 
@@ -72,14 +72,14 @@ private struct ReadOnlySubject: Sendable {
     _ values: [(name: String, value: Data)], _ commit: StoreCommit, _ engine: any StorageEngine, _ bench: Bench
   ) async throws {
     for (name, value) in values {
-      let key = try StoreKey(name)
+      let key = try KeyName(name)
       try await bench.expectValue(key, value, "in a store that is open for reading only", in: engine)
       try bench.expect("contains(_:) of \(shown(key))", try await engine.contains(key), equals: true)
     }
-    try await bench.expectValue(StoreKey("absent"), nil, "in a store that is open for reading only", in: engine)
+    try await bench.expectValue(KeyName("absent"), nil, "in a store that is open for reading only", in: engine)
     let listed = try await engine.withSnapshot { try await $0.list(pageSize: 2) }
     try bench.expect("the listed keys", listed.map(\.key.string), equals: values.map(\.name))
-    let summaries = try await engine.summaries(prefix: StoreKey("b/")).map(\.key.string)
+    let summaries = try await engine.summaries(prefix: KeyName("b/")).map(\.key.string)
     try bench.expect("the summaries of a prefix", summaries, equals: ["b/1", "b/2"])
     try bench.expect("availability", await engine.currentAvailability, equals: .available)
     guard engine.capabilities.contains(.replay) else { return }
@@ -91,12 +91,12 @@ private struct ReadOnlySubject: Sendable {
 
   private func write(_ engine: any StorageEngine, _ bench: Bench) async throws {
     let batches: [(String, WriteBatch)] = [
-      ("a put", WriteBatch([.put(StoreKey("a"), bytes("new"))])),
-      ("a put of a new key", WriteBatch([.put(StoreKey("new"), bytes("new"))], durability: .relaxed)),
-      ("a delete", WriteBatch([.delete(StoreKey("a"))])), ("a clear", WriteBatch([.clear(prefix: nil)])),
-      ("a batch", WriteBatch([.delete(StoreKey("a")), .put(StoreKey("c"), Data())])),
-      ("a precondition that fails", WriteBatch([.require(StoreKey("a"), nil), .delete(StoreKey("a"))])),
-      ("a delete of an absent key", WriteBatch([.delete(StoreKey("absent"))])),
+      ("a put", WriteBatch([.put(KeyName("a"), bytes("new"))])),
+      ("a put of a new key", WriteBatch([.put(KeyName("new"), bytes("new"))], durability: .relaxed)),
+      ("a delete", WriteBatch([.delete(KeyName("a"))])), ("a clear", WriteBatch([.clear(prefix: nil)])),
+      ("a batch", WriteBatch([.delete(KeyName("a")), .put(KeyName("c"), Data())])),
+      ("a precondition that fails", WriteBatch([.require(KeyName("a"), nil), .delete(KeyName("a"))])),
+      ("a delete of an absent key", WriteBatch([.delete(KeyName("absent"))])),
     ]
     for (what, batch) in batches {
       try await bench.expect(.readOnly, from: what) { try await engine.commit(batch, from: bench.origin) }

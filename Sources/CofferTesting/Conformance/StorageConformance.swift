@@ -3,8 +3,8 @@ public import Foundation
 
 /// A test suite of the storage contract, for authors of engines and adapters.
 ///
-/// It does not depend on a test framework: a check that fails throws a ``ConformanceFailure``. With Swift Testing, each
-/// check is a separate test case:
+/// It does not depend on a test framework: a check that fails throws a ``StorageConformance/Failure``. With Swift
+/// Testing, each check is a separate test case:
 ///
 /// ```swift
 /// @Test(arguments: StorageConformance.checks)
@@ -171,18 +171,18 @@ extension StorageConformance {
   public static func check(named name: String) -> Check? { checks.first { $0.name == name } }
 
   /// Runs every check.
-  /// - Throws: ``ConformanceFailures`` if at least one check fails, after all have run.
+  /// - Throws: ``StorageConformance/Failures`` if at least one check fails, after all have run.
   @discardableResult
-  public func run() async throws -> ConformanceReport {
+  public func run() async throws -> StorageConformance.Report {
     let report = try await report()
-    guard report.failures.isEmpty else { throw ConformanceFailures(report: report) }
+    guard report.failures.isEmpty else { throw StorageConformance.Failures(report: report) }
     return report
   }
 
   /// Runs every check and returns the outcome of each.
   /// - Throws: `CancellationError` if the task is cancelled.
-  public func report() async throws -> ConformanceReport {
-    var report = ConformanceReport(name: name)
+  public func report() async throws -> StorageConformance.Report {
+    var report = StorageConformance.Report(name: name)
     for check in Self.checks {
       try Task.checkCancellation()
       do {
@@ -190,7 +190,7 @@ extension StorageConformance {
         case .passed: report.passed.append(check)
         case .skipped(let reason): report.skipped.append(.init(check: check, reason: reason))
         }
-      } catch let failure as ConformanceFailure {
+      } catch let failure as StorageConformance.Failure {
         report.failures.append(failure)
       }
     }
@@ -198,11 +198,11 @@ extension StorageConformance {
   }
 
   /// Runs the check with the given name.
-  /// - Throws: ``ConformanceFailure``, also if there is no such check.
+  /// - Throws: ``StorageConformance/Failure``, also if there is no such check.
   @discardableResult
   public func run(named name: String) async throws -> Outcome {
     guard let check = Self.check(named: name) else {
-      throw ConformanceFailure(
+      throw StorageConformance.Failure(
         subject: self.name, check: name, sentence: "Expected one of StorageConformance.checks; there is no such check.",
         file: #fileID, line: #line)
     }
@@ -210,7 +210,7 @@ extension StorageConformance {
   }
 
   /// Runs one check on a new, empty store.
-  /// - Throws: ``ConformanceFailure``; `CancellationError` if the task is cancelled.
+  /// - Throws: ``StorageConformance/Failure``; `CancellationError` if the task is cancelled.
   @discardableResult
   public func run(_ check: Check) async throws -> Outcome {
     let bench = Bench(self, check: check)
@@ -225,10 +225,10 @@ extension StorageConformance {
     } catch let skip as Skip {
       return .skipped(reason: skip.reason)
     } catch let unmet as Unmet {
-      throw ConformanceFailure(
+      throw StorageConformance.Failure(
         subject: name, check: check.name, sentence: unmet.sentence, file: unmet.file, line: unmet.line)
     } catch  where !Task.isCancelled {
-      throw ConformanceFailure(
+      throw StorageConformance.Failure(
         subject: name, check: check.name, sentence: "Expected no error; got this one: \(error)", file: check.file,
         line: check.line)
     }

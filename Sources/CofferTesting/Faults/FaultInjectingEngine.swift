@@ -83,19 +83,19 @@ public final class FaultInjectingEngine: EngineDecorator {
     try await call(.commit) { try await base.commit(batch, from: origin) }
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: KeyName) async throws -> StoreEntry? {
     try await call(.read) { try await base.entry(key) }
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await call(.read) { try await base.entries(keys) }
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     try await call(.read) { try await base.record(name) }
   }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await call(.read) { try await base.summary(of: key) }
   }
 
@@ -131,19 +131,19 @@ private struct FaultInjectingSnapshot: StorageSnapshot {
 
   var revision: StoreRevision { base.revision }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await engine.call(.read) { try await base.entries(keys) }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await engine.call(.read) { try await base.summary(of: key) }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try await engine.call(.read) { try await base.page(prefix: prefix, after: after, limit: limit) }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try await engine.call(.read) { try await base.summaries(prefix: prefix, after: after, limit: limit) }
   }
 }

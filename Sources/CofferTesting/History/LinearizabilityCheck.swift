@@ -21,12 +21,12 @@ struct LinearizabilityCheck {
     var value: String?
   }
 
-  private let operations: [RegisterOperation]
+  private let operations: [OperationHistory.Operation]
   private let budget: Int
   /// The events, after one at index 0 that stands before all.
   private var events: [Event] = []
 
-  init(_ all: [RegisterOperation], budget: Int) {
+  init(_ all: [OperationHistory.Operation], budget: Int) {
     operations = Self.relevant(all)
     self.budget = budget
     link()
@@ -34,7 +34,7 @@ struct LinearizabilityCheck {
 
   /// The operations that can contradict others: reads without a result say nothing, a failed write did nothing, and an
   /// unknown one whose value nobody has seen can be last.
-  private static func relevant(_ all: [RegisterOperation]) -> [RegisterOperation] {
+  private static func relevant(_ all: [OperationHistory.Operation]) -> [OperationHistory.Operation] {
     var seen: Set<[UInt8]?> = []  // by their bytes, since texts that look alike are different values
     for operation in all where operation.outcome != .failed {
       switch operation.action {
@@ -80,12 +80,12 @@ struct LinearizabilityCheck {
     }
   }
 
-  func verdict() -> LinearizabilityVerdict {
+  func verdict() -> OperationHistory.Verdict {
     var search = self
     return search.run()
   }
 
-  private mutating func run() -> LinearizabilityVerdict {
+  private mutating func run() -> OperationHistory.Verdict {
     var state = State(ordered: [UInt64](repeating: 0, count: operations.count / 64 + 1), value: nil)
     var visited: Set<State> = []
     var path: [(event: Int, value: String?)] = []
@@ -123,7 +123,7 @@ struct LinearizabilityCheck {
   }
 
   /// The value after an operation that is next; `nil` if it cannot be.
-  private static func apply(_ operation: RegisterOperation, to value: String?) -> (after: String?, Void)? {
+  private static func apply(_ operation: OperationHistory.Operation, to value: String?) -> (after: String?, Void)? {
     switch (operation.action, operation.outcome) {
     case (.read(let found), _): found == value ? (value, ()) : nil
     case (.write(let new), _): (new, ())
@@ -151,7 +151,7 @@ struct LinearizabilityCheck {
   }
 
   /// The operations that were under way together with the one that cannot be explained, and the writes before them.
-  private func window(around event: Int) -> [RegisterOperation] {
+  private func window(around event: Int) -> [OperationHistory.Operation] {
     let culprit = operations[events[event].operation]
     let together = operations.filter { $0.start <= culprit.end && ($0.outcome == .unknown || $0.end >= culprit.start) }
     let from = together.map(\.start).min() ?? culprit.start

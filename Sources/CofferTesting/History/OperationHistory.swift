@@ -12,28 +12,29 @@ import Foundation
 /// ```
 ///
 /// Several processes each write ``lines`` of their own; a history is made of all of them. An operation is recorded when
-/// it returns: one that a killed process had begun is missing, so add it as ``RegisterOperation/Outcome/unknown``.
+/// it returns: one that a killed process had begun is missing, so add it as
+/// ``OperationHistory/Operation/Outcome/unknown``.
 public final class OperationHistory: Sendable {
-  private let recorded = Locked<[RegisterOperation]>([])
+  private let recorded = Locked<[OperationHistory.Operation]>([])
 
   /// Creates a history, of operations that were recorded elsewhere.
-  public init(_ operations: [RegisterOperation] = []) { recorded.withLock { $0 = operations } }
+  public init(_ operations: [OperationHistory.Operation] = []) { recorded.withLock { $0 = operations } }
 
   /// Creates a history of lines that ``lines`` of several processes have.
   /// - Throws: `DecodingError` for a line that is no operation.
   public convenience init(lines: [String]) throws {
     let decoder = JSONDecoder()
-    self.init(try lines.map { try decoder.decode(RegisterOperation.self, from: Data($0.utf8)) })
+    self.init(try lines.map { try decoder.decode(OperationHistory.Operation.self, from: Data($0.utf8)) })
   }
 
   /// The operations so far, in the order in which they were recorded.
-  public var operations: [RegisterOperation] { recorded.withLock { $0 } }
+  public var operations: [OperationHistory.Operation] { recorded.withLock { $0 } }
 
   /// The operations, each as one line of JSON.
   public var lines: [String] { operations.compactMap(\.line) }
 
   /// Adds an operation.
-  public func add(_ operation: RegisterOperation) { recorded.withLock { $0.append(operation) } }
+  public func add(_ operation: OperationHistory.Operation) { recorded.withLock { $0.append(operation) } }
 
   /// Runs a write, and records it with its outcome.
   /// - Parameters:
@@ -45,14 +46,14 @@ public final class OperationHistory: Sendable {
   /// - Throws: the error of `body`, once it is recorded.
   @discardableResult
   public func record<R>(
-    client: String, key: String, _ action: RegisterOperation.Action, _ body: () async throws -> R,
-    outcome: (any Error) -> RegisterOperation.Outcome
+    client: String, key: String, _ action: OperationHistory.Operation.Action, _ body: () async throws -> R,
+    outcome: (any Error) -> OperationHistory.Operation.Outcome
   ) async throws -> R {
-    let start = RegisterOperation.now()
-    func add(_ outcome: RegisterOperation.Outcome) {
+    let start = OperationHistory.Operation.now()
+    func add(_ outcome: OperationHistory.Operation.Outcome) {
       self.add(
-        RegisterOperation(
-          client: client, key: key, action, outcome, start: start, end: RegisterOperation.now()))
+        OperationHistory.Operation(
+          client: client, key: key, action, outcome, start: start, end: OperationHistory.Operation.now()))
     }
     do {
       let result = try await body()
@@ -66,7 +67,7 @@ public final class OperationHistory: Sendable {
 
   /// Checks that there is an order of the operations on each key that explains all that clients were told.
   /// - Parameter budget: the number of states, for each key, after which the check gives up.
-  public func check(budget: Int = 2_000_000) -> LinearizabilityVerdict {
+  public func check(budget: Int = 2_000_000) -> OperationHistory.Verdict {
     for (_, operations) in Dictionary(grouping: operations, by: \.key).sorted(by: { $0.key < $1.key }) {
       let verdict = LinearizabilityCheck(operations, budget: budget).verdict()
       if verdict != .linearizable { return verdict }
@@ -75,22 +76,24 @@ public final class OperationHistory: Sendable {
   }
 }
 
-extension RegisterOperation {
+extension OperationHistory.Operation {
   /// The operation as one line of JSON.
   public var line: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// The result of a check of a history.
-public enum LinearizabilityVerdict: Hashable, Sendable {
-  /// There is an order that explains every operation.
-  case linearizable
-  /// There is none. The operations are those on one key around the first that cannot be explained.
-  case violation([RegisterOperation])
-  /// The check has given up on a key, since too many operations were under way at once.
-  case undecided(key: String)
+extension OperationHistory {
+  /// The result of a check of a history.
+  public enum Verdict: Hashable, Sendable {
+    /// There is an order that explains every operation.
+    case linearizable
+    /// There is none. The operations are those on one key around the first that cannot be explained.
+    case violation([OperationHistory.Operation])
+    /// The check has given up on a key, since too many operations were under way at once.
+    case undecided(key: String)
+  }
 }
 
-extension LinearizabilityVerdict: CustomStringConvertible {
+extension OperationHistory.Verdict: CustomStringConvertible {
   /// The verdict, with the operations of a violation, one in each line.
   public var description: String {
     switch self {

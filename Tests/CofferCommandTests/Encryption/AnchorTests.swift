@@ -40,8 +40,8 @@ struct AnchorTests {
 
   /// Opens the store as an application does, with the anchor.
   private func open() async throws -> EncryptedEngine {
-    var configuration = EncryptionConfiguration()
-    configuration.freshness = FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: anchor)))
+    var configuration = EncryptedEngine.Configuration()
+    configuration.rollbackProtection = RollbackProtection(anchor: FileAnchor(URL(fileURLWithPath: anchor)))
     return try await EncryptedEngine.open(
       SQLiteEngine.open(at: sandbox.storePath), key: .file(key), configuration: configuration)
   }

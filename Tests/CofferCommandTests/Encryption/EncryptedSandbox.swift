@@ -35,7 +35,7 @@ extension Sandbox {
   func makeMixedStore(_ name: String = "store.db", key: String) async throws {
     let base = try await SQLiteEngine.open(at: path(name))
     let engine = try await EncryptedEngine.open(
-      base, key: .file(key), configuration: EncryptionConfiguration { $0 == "token" })
+      base, key: .file(key), configuration: EncryptedEngine.Configuration { $0 == "token" })
     try await engine.commit(
       WriteBatch([.put("theme", Data("dark".utf8)), .put("token", Data("s3cret".utf8))]), from: StoreOrigin())
     try await engine.close()

@@ -146,7 +146,7 @@ struct EncryptedStoreTests {
     try await sandbox.coffer("set", "a", "1", "--store", "encrypted:store.db", "--key-file", key)
     let base = try await SQLiteEngine.open(at: sandbox.storePath)
     for name in ["encryption", "encryption.copy"] {
-      try await base.commit(WriteBatch([.deleteRecord(SystemRecordName(StoreKey(name)))]), from: StoreOrigin())
+      try await base.commit(WriteBatch([.deleteRecord(SystemRecord.Name(KeyName(name)))]), from: StoreOrigin())
     }
     try await base.close()
     let ended = try await sandbox.coffer("get", "a")

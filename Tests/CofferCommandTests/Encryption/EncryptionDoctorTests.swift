@@ -19,10 +19,10 @@ struct EncryptionDoctorTests {
   }
 
   /// Changes the records of the key ring.
-  private func change(_ names: [StoreKey], _ change: (inout Data) -> Void) async throws {
+  private func change(_ names: [KeyName], _ change: (inout Data) -> Void) async throws {
     let base = try await SQLiteEngine.open(at: sandbox.storePath)
     for name in names {
-      let record = SystemRecordName(name)
+      let record = SystemRecord.Name(name)
       var content = try #require(try await base.record(record)).content
       change(&content)
       try await base.commit(WriteBatch([.putRecord(record, content)]), from: StoreOrigin())
@@ -63,8 +63,8 @@ struct EncryptionDoctorTests {
     try #require(chmod(sandbox.path("golden.key"), 0o600) == 0)
     let record = try Data(contentsOf: golden)
     let base = try await SQLiteEngine.open(at: sandbox.path("old.db"))
-    let names = ["encryption", "encryption.copy"] as [StoreKey]
-    try await base.commit(WriteBatch(names.map { .putRecord(SystemRecordName($0), record) }), from: StoreOrigin())
+    let names = ["encryption", "encryption.copy"] as [KeyName]
+    try await base.commit(WriteBatch(names.map { .putRecord(SystemRecord.Name($0), record) }), from: StoreOrigin())
     // The command takes no empty label, which this ring has.
     let ring = try KeyRingStore(base, label: "")
     let opened = try await ring.open(
@@ -114,7 +114,7 @@ struct EncryptionDoctorTests {
   @Test("A data key of more than a year")
   func upkeep() async throws {
     let old = Date() - 400 * 86_400
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.clock = StoreClock { old }
     let base = try await SQLiteEngine.open(at: sandbox.path("old.db"), configuration: configuration)
     let engine = try await EncryptedEngine.open(base, key: .file(key))
@@ -152,7 +152,7 @@ struct EncryptionDoctorTests {
   func unfinished() async throws {
     try await sandbox.coffer("set", "a", "1", "--store", "plain.db")
     let base = try await SQLiteEngine.open(at: sandbox.path("plain.db"))
-    var configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: true))
+    var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true))
     configuration.acceptsUnfinished = true
     let reader = RootKeyReader(.file(key))
     let engine = try await EncryptedEngine.open(
@@ -171,16 +171,16 @@ struct EncryptionDoctorTests {
 
   @Test("With the key, hidden names are listed however few are hidden yet")
   func fewHidden() async throws {
-    try await sandbox.fill("plain.db", values: (100..<500).map { (try StoreKey("-\($0)"), Data("1".utf8)) })
+    try await sandbox.fill("plain.db", values: (100..<500).map { (try KeyName("-\($0)"), Data("1".utf8)) })
     let base = try await SQLiteEngine.open(at: sandbox.path("plain.db"))
-    var configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: true))
+    var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true))
     configuration.acceptsUnfinished = true
     let reader = RootKeyReader(.file(key))
     let engine = try await EncryptedEngine.open(
       base, ifMissing: .createForPlainValues, configuration: configuration
     ) { try await reader.rootKey(for: $0) }
     for number in 0..<4 {
-      try await engine.commit(WriteBatch([.put(StoreKey("z\(number)"), Data("2".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("z\(number)"), Data("2".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     let listed = try await sandbox.coffer("ls", "--store", "plain.db", "--key-file", key)

@@ -34,7 +34,8 @@ struct LabelTests {
     ] {
       let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
       #expect(ended.status == 1 && ended.words.contains("has the label 'a', not"), "\(line): \(ended.errors)")
-      #expect(ended.words.contains("--label") && !ended.words.contains("EncryptionConfiguration"), "\(ended.errors)")
+      #expect(
+        ended.words.contains("--label") && !ended.words.contains("EncryptedEngine.Configuration"), "\(ended.errors)")
     }
     #expect(try await sandbox.coffer("get", "token", "--store", "b.db", "--key-file", key, "--label", "a").text == "a")
     let doctor = try await sandbox.coffer("doctor", "b.db", "--key-file", key, "--label", "b")

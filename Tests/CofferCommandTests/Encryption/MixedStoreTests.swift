@@ -97,7 +97,7 @@ struct MixedStoreTests {
       try await SlotEngine.preferences(suite: "shop")
     }
     let engine = try await EncryptedEngine.open(
-      base, key: .file(key), configuration: EncryptionConfiguration { $0 == "token" })
+      base, key: .file(key), configuration: EncryptedEngine.Configuration { $0 == "token" })
     try await engine.commit(WriteBatch([.put("token", Data("s3cret".utf8))]), from: StoreOrigin())
     let store = "prefs:shop"
     #expect(try await sandbox.coffer("set", "count", "7", "--type", "number", "--store", store).status == 0)

@@ -4,7 +4,7 @@ import Testing
 
 extension Sandbox {
   /// Stores values in one commit, which is faster than a process for each.
-  func fill(_ name: String = "store.db", values: [(StoreKey, Data)]) async throws {
+  func fill(_ name: String = "store.db", values: [(KeyName, Data)]) async throws {
     let engine = try await SQLiteEngine.open(at: path(name))
     try await engine.commit(WriteBatch(values.map { .put($0.0, $0.1) }), from: StoreOrigin())
     try await engine.close()
@@ -16,12 +16,12 @@ extension Sandbox {
       name,
       values: (1...count).map { number in
         let text = "k" + String(String(100_000 + number).dropFirst())
-        return (try StoreKey(text), Data(text.utf8) + Data(repeating: UInt8(number & 255), count: 94))
+        return (try KeyName(text), Data(text.utf8) + Data(repeating: UInt8(number & 255), count: 94))
       })
   }
 
   /// Returns every value of a store.
-  func contents(_ name: String) async throws -> [StoreKey: Data] {
+  func contents(_ name: String) async throws -> [KeyName: Data] {
     let engine = try await SQLiteEngine.open(at: path(name))
     let entries = try await engine.withSnapshot { snapshot in
       var found: [StoreEntry] = []

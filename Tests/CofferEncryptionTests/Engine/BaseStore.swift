@@ -19,14 +19,14 @@ enum BaseStore: String, CaseIterable {
       return MemoryEngine(
         clock: clock, maximumValueSize: maximumValueSize ?? 1 << 30, journalCapacity: journalRetention ?? 4_096)
     case .sqlite:
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.maximumValueSize = maximumValueSize ?? 1 << 30
       configuration.clock = clock
       if let journalRetention { configuration.journalRetention = journalRetention }
       return try await SQLiteEngine.open(
         at: directory.appendingPathComponent("store.db").path, configuration: configuration)
     case .file, .prefs:
-      var configuration = SlotConfiguration()
+      var configuration = SlotEngine.Configuration()
       configuration.maximumValueSize = maximumValueSize ?? 16 << 20
       configuration.clock = clock
       if let journalRetention { configuration.journalRetention = journalRetention }
@@ -59,10 +59,10 @@ extension StorageEngine {
   ///   the store may hold plain values.
   func encrypted(
     _ settings: EncryptionSettings = EncryptionSettings(), seed: String = "root",
-    only isEncrypted: (@Sendable (StoreKey) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
+    only isEncrypted: (@Sendable (KeyName) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
     acceptsUnfinished: Bool? = nil, label: String? = nil
   ) async throws -> EncryptedEngine {
-    var configuration = EncryptionConfiguration(settings: settings, only: isEncrypted)
+    var configuration = EncryptedEngine.Configuration(settings: settings, only: isEncrypted)
     configuration.label = label
     configuration.acceptsUnfinished = acceptsUnfinished ?? (missing == .createForPlainValues)
     return try await EncryptedEngine.open(self, ifMissing: missing, configuration: configuration) { _ in

@@ -8,7 +8,7 @@ import Testing
 
 /// Which values of a store are encrypted: all, or those of declared keys. Its key ring states it.
 @Suite("Coverage of an encrypted store") struct CoverageTests {
-  private static let isDeclared: @Sendable (StoreKey) -> Bool = { $0.hasPrefix("secret/") }
+  private static let isDeclared: @Sendable (KeyName) -> Bool = { $0.hasPrefix("secret/") }
   private let directory: TemporaryDirectory
 
   init() throws { directory = try TemporaryDirectory() }
@@ -24,7 +24,7 @@ import Testing
   }
 
   private func tool(_ base: any StorageEngine) async throws -> EncryptedEngine {
-    var configuration = EncryptionConfiguration()
+    var configuration = EncryptedEngine.Configuration()
     configuration.acceptsDeclared = true
     return try await EncryptedEngine.open(base, ifMissing: .refuse, configuration: configuration) { _ in
       try .forTests()
@@ -97,7 +97,7 @@ import Testing
     let key = RootKeySource.file(file)
     let other = MemoryEngine()
     try await other.put("theme", "dark")
-    let declared = EncryptionConfiguration(only: Self.isDeclared)
+    let declared = EncryptedEngine.Configuration(only: Self.isDeclared)
     let open = try await EncryptedEngine.open(other, key: key, configuration: declared)
     try await open.put("secret/a", "1")
     await expectStorageError(.unsupported) { _ = try await EncryptedEngine.open(other, key: key) }

@@ -25,7 +25,7 @@ import Testing
       // Both begin with plain values.
       for name in ["a", "a/1", "b", "A"] {
         for engine in [plain, base] {
-          try await engine.commit(WriteBatch([.put(try StoreKey(name), Data(name.utf8))]), from: origin)
+          try await engine.commit(WriteBatch([.put(try KeyName(name), Data(name.utf8))]), from: origin)
         }
       }
     }
@@ -67,7 +67,7 @@ import Testing
   }
 
   private func expectSame(_ plain: MemoryEngine, _ engine: EncryptedEngine) async throws {
-    for prefix in [nil, "a", "a/", "b", "\u{10FFFF}"] as [StoreKey?] {
+    for prefix in [nil, "a", "a/", "b", "\u{10FFFF}"] as [KeyName?] {
       let (listed, summaries) = try await engine.withSnapshot { snapshot in
         (try await snapshot.pages(prefix: prefix, size: 3), try await snapshot.allSummaries(prefix: prefix))
       }
@@ -85,18 +85,18 @@ import Testing
 
   /// Returns a random batch for each of two stores, whose preconditions are at their own revisions.
   private static func batches(
-    _ random: inout SeededGenerator, _ revisions: [[StoreKey: StoreRevision]]
+    _ random: inout SeededGenerator, _ revisions: [[KeyName: StoreRevision]]
   ) -> (WriteBatch, WriteBatch) {
     var batches = [WriteBatch(durability: .relaxed), WriteBatch(durability: .relaxed)]
     for _ in 0..<Int.random(in: 1...5, using: &random) {
-      let name = StoreKey.known(names.randomElement(using: &random) ?? "a")
+      let name = KeyName.known(names.randomElement(using: &random) ?? "a")
       let value = Data((0..<Int.random(in: 0...40, using: &random)).map { UInt8($0) })
       var attributes = ValueAttributes()
       if Bool.random(using: &random) { attributes[ValueAttribute<UInt64>(applicationCode: 130)] = 7 }
       switch Int.random(in: 0..<20, using: &random) {
       case 0..<11: for index in 0..<2 { batches[index].put(name, value, attributes) }
       case 11..<15: for index in 0..<2 { batches[index].delete(name) }
-      case 15..<17: for index in 0..<2 { batches[index].clear(prefix: StoreKey.known(String(name.string.prefix(2)))) }
+      case 15..<17: for index in 0..<2 { batches[index].clear(prefix: KeyName.known(String(name.string.prefix(2)))) }
       case 17: for index in 0..<2 where Int.random(in: 0..<4, using: &random) < 4 { batches[index].clear() }
       default:
         let isWrong = Int.random(in: 0..<4, using: &random) == 0
@@ -113,7 +113,7 @@ import Testing
 private struct Outcome {
   var commit: StoreCommit?
   var code: StorageError.Code?
-  var key: StoreKey?
+  var key: KeyName?
 
   init(_ body: () async throws -> StoreCommit) async {
     do { commit = try await body() } catch let error as StorageError {
@@ -125,11 +125,11 @@ private struct Outcome {
 
 extension StoreSelection {
   /// The selection without repeated keys.
-  fileprivate var normal: Set<StoreKey>? { isEverything ? nil : Set(keys).union(prefixes) }
+  fileprivate var normal: Set<KeyName>? { isEverything ? nil : Set(keys).union(prefixes) }
 }
 
 extension StorageSnapshot {
-  fileprivate func pages(prefix: StoreKey?, size: Int) async throws -> [StoreEntry] {
+  fileprivate func pages(prefix: KeyName?, size: Int) async throws -> [StoreEntry] {
     var all: [StoreEntry] = []
     while true {
       let page = try await page(prefix: prefix, after: all.last?.key, limit: size)

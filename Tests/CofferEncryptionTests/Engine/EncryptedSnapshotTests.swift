@@ -18,7 +18,7 @@ import Testing
 
   /// Reads everything in every way.
   private func check(_ snapshot: any StorageSnapshot) async throws {
-    let keys = (0..<Self.count).map { StoreKey.known("k/\($0)") }
+    let keys = (0..<Self.count).map { KeyName.known("k/\($0)") }
     let values = (0..<Self.count).map { Data("value \($0)".utf8) }
     #expect(try await snapshot.entries(keys).map { $0?.value } == values)
     #expect(try await snapshot.page(prefix: "k/", after: nil, limit: 100).map(\.key) == keys.sorted())

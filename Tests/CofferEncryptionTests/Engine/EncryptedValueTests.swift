@@ -11,12 +11,12 @@ import Testing
   private let base = MemoryEngine()
   private let number = ValueAttribute<UInt64>(applicationCode: 200)
 
-  private func expectDamaged(_ key: StoreKey, in engine: EncryptedEngine, _ text: String = "does not open") async {
+  private func expectDamaged(_ key: KeyName, in engine: EncryptedEngine, _ text: String = "does not open") async {
     await expect(text == "in plain" ? .notEncrypted : .damaged, text, of: key, in: engine)
   }
 
   private func expect(
-    _ code: StorageError.Code, _ text: String, of key: StoreKey, in engine: EncryptedEngine
+    _ code: StorageError.Code, _ text: String, of key: KeyName, in engine: EncryptedEngine
   ) async {
     let error = await expectStorageError(code, contains: text, at: "memory:") { _ = try await engine.entry(key) }
     #expect(error?.key == key)
@@ -249,7 +249,7 @@ import Testing
     let engine = try await base.encrypted()
     await expectStorageError(.unsupported, contains: "twice") { _ = try await engine.encrypted() }
     await expectStorageError(.unsupported) { _ = try await AdapterEngine(MemoryAdapter(), name: "x").encrypted() }
-    let name = try SystemRecordName("encryption.kept")
+    let name = try SystemRecord.Name("encryption.kept")
     await expectStorageError(.unsupported, contains: "encryption.kept") {
       try await engine.commit(WriteBatch([.putRecord(name, Data())]), from: StoreOrigin())
     }
@@ -262,7 +262,7 @@ import Testing
 
   @Test func whatAnEarlierVersionHasLeftOfCoveredValuesIsIgnored() async throws {
     let engine = try await base.encrypted()
-    let (ring, record) = (engine.keyRing, try SystemRecordName("encryption.values"))
+    let (ring, record) = (engine.keyRing, try SystemRecord.Name("encryption.values"))
     var attributes = ValueAttributes.envelope
     attributes[ValueAttribute<UInt64>(code: 8)] = 7
     let sealed = try Envelope.seal(
@@ -296,7 +296,7 @@ private struct CountingRecords: EngineDecorator {
   let base: any StorageEngine
   let count = Locked(0)
 
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     count.withLock { $0 += 1 }
     await Task.yield()
     return try await base.record(name)

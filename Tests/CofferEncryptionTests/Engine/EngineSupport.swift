@@ -4,9 +4,9 @@ import CofferTesting
 import Foundation
 import Testing
 
-extension StoreKey {
+extension KeyName {
   /// Returns a key of a name that is known to be valid.
-  static func known(_ name: String) -> StoreKey { (try? StoreKey(name)) ?? "invalid" }
+  static func known(_ name: String) -> KeyName { (try? KeyName(name)) ?? "invalid" }
 }
 
 extension StorageEngine {
@@ -18,20 +18,20 @@ extension StorageEngine {
   }
 
   /// Returns the revisions of all values.
-  func revisions() async throws -> [StoreKey: StoreRevision] {
-    var revisions: [StoreKey: StoreRevision] = [:]
+  func revisions() async throws -> [KeyName: StoreRevision] {
+    var revisions: [KeyName: StoreRevision] = [:]
     for summary in try await summaries() { revisions[summary.key] = summary.revision }
     return revisions
   }
 
   /// Stores a text.
   @discardableResult
-  func put(_ key: StoreKey, _ text: String, _ attributes: ValueAttributes = .none) async throws -> StoreCommit {
+  func put(_ key: KeyName, _ text: String, _ attributes: ValueAttributes = .none) async throws -> StoreCommit {
     try await commit(WriteBatch([.put(key, Data(text.utf8), attributes)]), from: StoreOrigin())
   }
 
   /// Stores a value in plain although all are encrypted, as who edits the files can.
-  func plant(_ key: StoreKey, _ text: String) async throws {
+  func plant(_ key: KeyName, _ text: String) async throws {
     let isMarked = try await record(.onlyEnvelopes) != nil
     try await commit(WriteBatch([.deleteRecord(.onlyEnvelopes)]), from: StoreOrigin())
     try await put(key, text)
@@ -39,7 +39,7 @@ extension StorageEngine {
   }
 
   /// Returns a stored text.
-  func text(_ key: StoreKey) async throws -> String? {
+  func text(_ key: KeyName) async throws -> String? {
     try await entry(key).map { String(decoding: $0.value, as: UTF8.self) }
   }
 }

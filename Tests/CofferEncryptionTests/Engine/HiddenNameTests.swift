@@ -8,7 +8,7 @@ import Foundation
 import Testing
 
 @Suite("Hidden names") struct HiddenNameTests {
-  private let longest = StoreKey.known(String(repeating: "n", count: 1_024))
+  private let longest = KeyName.known(String(repeating: "n", count: 1_024))
 
   @Test(arguments: BaseStore.allCases) func theLongestNames(_ kind: BaseStore) async throws {
     let directory = try TemporaryDirectory()
@@ -88,9 +88,9 @@ import Testing
     let start = clock.storeClock.now()
     for name in ["a", "b"] { try await engine.put(.known(name), "1", ValueAttributes(expires: start + 60)) }
     try await engine.put("c", "2")
-    func keys() async throws -> [StoreKey] {
+    func keys() async throws -> [KeyName] {
       try await engine.withSnapshot { snapshot in
-        var keys: [StoreKey] = []
+        var keys: [KeyName] = []
         while let entry = try await snapshot.page(prefix: nil, after: keys.last, limit: 1).first {
           keys.append(entry.key)
         }
@@ -165,11 +165,11 @@ import Testing
     let stored = try #require(try await base.entry(base.summaries()[0].key))
     let changes = Collector(engine.changes(since: nil))
     var operations: [WriteBatch.Operation] = try ["encryption.k/c2VhbGVk", "encryption.p/c2VhbGVk", "own"].map {
-      .deleteRecord(try SystemRecordName($0))
+      .deleteRecord(try SystemRecord.Name($0))
     }
     operations.append(clearing ? .clear(prefix: nil) : .put(stored.key, stored.value, stored.attributes))
     let commit = try await base.commit(WriteBatch(operations), from: StoreOrigin())
-    let own = [try SystemRecordName("own")]
+    let own = [try SystemRecord.Name("own")]
     let expected: StoreSelection = clearing ? .everything(records: own) : StoreSelection(keys: ["a"], records: own)
     #expect(try await changes.commits(upTo: commit.revision).map(\.changed) == [expected])
     #expect(engine.recentCommits(after: StoreRevision(commit.revision.rawValue - 1))?.map(\.changed) == [expected])

@@ -31,7 +31,7 @@ import Testing
     let typed = TypedStore(engine: base)
     let vault = EngineVaultService(engine: base)
     for size in Self.sizes {
-      let key = StoreKey.known("secret\(size)")
+      let key = KeyName.known("secret\(size)")
       let before = try await base.entry(key)
       await expectStorageError(.keyUnavailable) { _ = try await typed.load(Data.self, for: key) }
       await expectStorageError(.keyUnavailable) { _ = try await typed.load(String.self, for: key) }
@@ -91,7 +91,7 @@ import Testing
     let base = try await lost(.sqlite)
     let engine = try #require(base as? SQLiteEngine)
     for size in Self.sizes {
-      let key = StoreKey.known("secret\(size)")
+      let key = KeyName.known("secret\(size)")
       let before = try await engine.entry(key)
       _ = try await engine.transact(TransactionHeader(origin: StoreOrigin(), durability: .full)) { transaction in
         for value in [Data([1]), Data(repeating: 1, count: 5_000)] {

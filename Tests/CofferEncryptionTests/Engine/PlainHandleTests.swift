@@ -8,7 +8,7 @@ import Testing
 
 /// Handles that were opened before their store was encrypted as a whole.
 @Suite(.timeLimit(.minutes(5))) struct PlainHandleTests {
-  private func put(_ key: StoreKey, _ text: String, in engine: any StorageEngine) async throws {
+  private func put(_ key: KeyName, _ text: String, in engine: any StorageEngine) async throws {
     try await engine.commit(WriteBatch([.put(key, Data(text.utf8))]), from: StoreOrigin())
   }
 

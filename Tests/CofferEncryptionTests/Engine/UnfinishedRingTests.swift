@@ -17,7 +17,7 @@ import Testing
 
   /// Opens the database, whose events are collected.
   private func base() async throws -> SQLiteEngine {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.events = CofferEvents { [events] event in events.withLock { $0.append(event) } }
     return try await SQLiteEngine.open(
       at: directory.path("store.db"), configuration: configuration)
@@ -94,7 +94,7 @@ import Testing
     let key = directory.path("key")
     try Data((0..<32).map { $0 }).write(to: URL(fileURLWithPath: key))
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: key)
-    let configuration = EncryptionConfiguration(settings: settings)
+    let configuration = EncryptedEngine.Configuration(settings: settings)
     let engine = try await EncryptedEngine.open(base, key: .file(key), configuration: configuration)
     for number in 0..<10 { try await engine.put(.known("k/\(number)"), "\(number)") }
     let store = try KeyRingStore(base)

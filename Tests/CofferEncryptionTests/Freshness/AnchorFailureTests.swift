@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// An anchor before whose next update another writer is first.
-private final class RacingAnchor: FreshnessAnchor {
+private final class RacingAnchor: RollbackAnchor {
   typealias Race = @Sendable () async throws -> Void
 
   let anchor: MemoryAnchor
@@ -52,8 +52,8 @@ private final class RacingAnchor: FreshnessAnchor {
       events: CofferEvents { event in
         if case .failed(let failure) = event.kind { failures.withLock { $0.append(failure) } }
       })
-    var configuration = EncryptionConfiguration.anchored(anchor)
-    configuration.freshness?.interval = .milliseconds(20)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
+    configuration.rollbackProtection?.interval = .milliseconds(20)
     let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in try .forTests() }
     let before = try anchored().sequence
     anchor.state.withLock { $0.isFailing = true }

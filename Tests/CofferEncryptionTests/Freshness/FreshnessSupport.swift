@@ -7,7 +7,7 @@ import Foundation
 import Testing
 
 /// An anchor in memory, which fails, hangs or forgets as a test demands.
-final class MemoryAnchor: FreshnessAnchor {
+final class MemoryAnchor: RollbackAnchor {
   struct State {
     var record: Data?
     var isFailing = false
@@ -43,14 +43,14 @@ final class MemoryAnchor: FreshnessAnchor {
   }
 }
 
-extension EncryptionConfiguration {
+extension EncryptedEngine.Configuration {
   /// Options with an anchor that is updated when the store is flushed or closed.
   static func anchored(
-    _ anchor: any FreshnessAnchor, _ settings: EncryptionSettings = EncryptionSettings(),
+    _ anchor: any RollbackAnchor, _ settings: EncryptionSettings = EncryptionSettings(),
     timeout: Duration = .seconds(30)
-  ) -> EncryptionConfiguration {
-    var configuration = EncryptionConfiguration(settings: settings)
-    configuration.freshness = FreshnessSettings(anchor: anchor, interval: .seconds(86_400), timeout: timeout)
+  ) -> EncryptedEngine.Configuration {
+    var configuration = EncryptedEngine.Configuration(settings: settings)
+    configuration.rollbackProtection = RollbackProtection(anchor: anchor, interval: .seconds(86_400), timeout: timeout)
     return configuration
   }
 }
@@ -58,9 +58,9 @@ extension EncryptionConfiguration {
 extension StorageEngine {
   /// Returns the engine behind an encryption with an anchor and a known root key.
   func anchored(
-    _ anchor: any FreshnessAnchor, _ settings: EncryptionSettings = EncryptionSettings(), accepts: Bool = false
+    _ anchor: any RollbackAnchor, _ settings: EncryptionSettings = EncryptionSettings(), accepts: Bool = false
   ) async throws -> EncryptedEngine {
-    let configuration = EncryptionConfiguration.anchored(anchor, settings)
+    let configuration = EncryptedEngine.Configuration.anchored(anchor, settings)
     if accepts {
       return try await EncryptedEngine.acceptRollback(of: self, configuration: configuration) { _ in try .forTests() }
     }
@@ -78,7 +78,7 @@ extension TemporaryDirectory {
   }
 
   /// Puts system records back, or another store's in their stead, as they are in a copy of a database.
-  func putBack(_ records: [SystemRecordName], as names: [SystemRecordName]? = nil, from copy: String) throws {
+  func putBack(_ records: [SystemRecord.Name], as names: [SystemRecord.Name]? = nil, from copy: String) throws {
     for (record, name) in zip(records, names ?? records) {
       try execute(
         "store/store.db",

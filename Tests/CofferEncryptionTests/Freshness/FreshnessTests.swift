@@ -204,7 +204,7 @@ import Testing
     try await engine.flush()
     _ = try await base.anchored(anchor)
     anchor.state.withLock { $0.isHanging = true }
-    let configuration = EncryptionConfiguration.anchored(anchor, timeout: .milliseconds(50))
+    let configuration = EncryptedEngine.Configuration.anchored(anchor, timeout: .milliseconds(50))
     let error = try await storageError {
       _ = try await EncryptedEngine.open(base, configuration: configuration) { _ in try .forTests() }
     }
@@ -215,8 +215,8 @@ import Testing
   func coalesced() async throws {
     let base = MemoryEngine()
     let anchor = MemoryAnchor()
-    var configuration = EncryptionConfiguration.anchored(anchor)
-    configuration.freshness?.interval = .milliseconds(20)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
+    configuration.rollbackProtection?.interval = .milliseconds(20)
     let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in try .forTests() }
     let before = anchor.state.withLock { $0.updates }
     for number in 0..<200 { try await engine.put("key", "\(number)") }
@@ -253,7 +253,7 @@ import Testing
     try await engine.put("key", "one")
     _ = try await engine.decrypt().result()
     #expect(try await base.record(FreshnessRecord.name) == nil)
-    var configuration = EncryptionConfiguration.anchored(anchor)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
     configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(base, ifMissing: .createForPlainValues, configuration: configuration) {
       _ in try .forTests()

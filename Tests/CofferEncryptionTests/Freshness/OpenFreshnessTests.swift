@@ -34,8 +34,8 @@ import Testing
 
   @Test("The change of a key ring is anchored by itself, without a value that is committed")
   func idleRotation() async throws {
-    var configuration = EncryptionConfiguration.anchored(anchor)
-    configuration.freshness?.interval = .milliseconds(20)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
+    configuration.rollbackProtection?.interval = .milliseconds(20)
     let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in try .forTests() }
     _ = try await engine.rotate().result()
     let ring = try #require(try await KeyRingStore.inspect(base))
@@ -47,7 +47,7 @@ import Testing
 
   @Test("A late update after another process has decrypted the store writes nothing, also under a later ring")
   func lateUpdate() async throws {
-    let lease = SystemRecordName("encryption.rotation" as StoreKey)
+    let lease = SystemRecord.Name("encryption.rotation" as KeyName)
     let engine = try await base.anchored(anchor)
     let (late, later) = (try await base.anchored(anchor), try await base.anchored(anchor))
     try await late.put("key", "one")
@@ -58,7 +58,7 @@ import Testing
     #expect(try await storageError { try await late.flush() }.code == .notFound)
     #expect(base.latestRevision == revision)
     for name in [FreshnessRecord.name, lease] { #expect(try await base.record(name) == nil) }
-    var configuration = EncryptionConfiguration.anchored(anchor)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
     configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(
       base, ifMissing: .createForPlainValues, configuration: configuration

@@ -194,7 +194,7 @@
       let file = directory.url.appendingPathComponent("key")
       try Data("the key material of the tests, 32".utf8).write(to: file)
       try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
-      var configuration = EncryptionConfiguration.anchored(anchor)
+      var configuration = EncryptedEngine.Configuration.anchored(anchor)
       configuration.isEncrypted = { $0 == "secret" }
       let first = try await EncryptedEngine.open(base(), key: .file(file), configuration: configuration)
       try await first.put("secret", "one")

@@ -14,7 +14,9 @@ import Testing
     try await anchored.flush()
     let engine = try await base.encrypted()
     let error = try await storageError { _ = try await engine.decrypt() }
-    #expect(error.code == .unsupported && error.advice.contains("EncryptionConfiguration.freshness"), "\(error)")
+    #expect(
+      error.code == .unsupported && error.advice.contains("EncryptedEngine.Configuration.rollbackProtection"),
+      "\(error)")
     #expect(engine.keyRing.phase == .complete)
     #expect(try await engine.text("key") == "one")
   }
@@ -28,7 +30,7 @@ import Testing
     _ = try await MemoryEngine().anchored(anchor)
     try await base.commit(WriteBatch([.put("key", Data("one".utf8))]), from: StoreOrigin())
     let before = anchor.state.withLock { $0.record }
-    var configuration = EncryptionConfiguration.anchored(anchor)
+    var configuration = EncryptedEngine.Configuration.anchored(anchor)
     let refused = try await storageError { [configuration] in
       _ = try await EncryptedEngine.encrypt(base, key: key, configuration: configuration)
     }
@@ -43,7 +45,7 @@ import Testing
     #expect(anchor.state.withLock { $0.record } != before)
     let again = try await EncryptedEngine.open(base, key: key, configuration: configuration)
     #expect(try await again.text("key") == "one")
-    configuration.freshness = nil
+    configuration.rollbackProtection = nil
     let error = try await storageError { [configuration] in
       _ = try await EncryptedEngine.encrypt(base, key: key, configuration: configuration, acceptingRollback: true)
     }

@@ -42,8 +42,9 @@ import Testing
     let words = Data((try randomBytes(24).map { String($0, radix: 16) }.joined()).utf8)
     let passphrase = RootKeySource.passphrase(
       .provided { words }, cost: ScryptCost(logN: 10, r: 1, p: 1))
-    var configuration = EncryptionConfiguration(settings: EncryptionSettings(hidesNames: true))
-    configuration.freshness = FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: folder.path("anchor"))))
+    var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true))
+    configuration.rollbackProtection = RollbackProtection(
+      anchor: FileAnchor(URL(fileURLWithPath: folder.path("anchor"))))
     let base = MemoryEngine()
     let engine = try await EncryptedEngine.open(base, key: passphrase, configuration: configuration)
     try await engine.put("key", "value")

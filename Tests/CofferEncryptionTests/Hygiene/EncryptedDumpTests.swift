@@ -36,7 +36,7 @@
       let settings = EncryptionSettings(hidesNames: true)
       let base = try await BaseStore.sqlite.open(in: URL(fileURLWithPath: folder.path("store")))
       let engine = try await EncryptedEngine.open(
-        base, key: source(kind), configuration: EncryptionConfiguration(settings: settings))
+        base, key: source(kind), configuration: EncryptedEngine.Configuration(settings: settings))
       for (number, value) in values.enumerated() {
         try await engine.commit(WriteBatch([.put(.known("k/\(number)"), value)]), from: StoreOrigin())
       }

@@ -22,9 +22,9 @@
     }
 
     private func open(
-      _ base: any StorageEngine, _ policy: RotationPolicy? = RotationPolicy(maximumAge: .seconds(90 * 86_400))
+      _ base: any StorageEngine, _ policy: KeyRotation.Policy? = KeyRotation.Policy(maximumAge: .seconds(90 * 86_400))
     ) async throws -> EncryptedEngine {
-      var configuration = EncryptionConfiguration()
+      var configuration = EncryptedEngine.Configuration()
       configuration.automaticRotation = policy
       let told = EventHookEngine(base, recorder.events)
       return try await EncryptedEngine.open(told, configuration: configuration) { _ in try .forTests() }
@@ -68,7 +68,7 @@
       #expect(replacements.map(\.values) == [Self.count] && replacements[0].removedKeys == [first.short])
       try await check(engine)
       // The lease is given back, and the new key is not old.
-      #expect(try await base.record(SystemRecordName("encryption.rotation" as StoreKey)) == nil)
+      #expect(try await base.record(SystemRecord.Name("encryption.rotation" as KeyName)) == nil)
       clock.advance(by: Self.day)
       await clock.waitForSleepers()
       #expect(replacements.count == 1)
@@ -175,7 +175,7 @@
 
     @Test("A damaged lease, and one in the far future, count as none")
     func damagedLease() async throws {
-      let name = SystemRecordName("encryption.rotation" as StoreKey)
+      let name = SystemRecord.Name("encryption.rotation" as KeyName)
       for (number, content) in [
         Data(), Data(repeating: 1, count: 9), Data(repeating: 0xFF, count: 9), Data([1, 0, 0]),
       ].enumerated() {
@@ -209,7 +209,7 @@
       #expect(try await ring(of: base).entries.map(\.state) == [.retired, .primary])
       let helpers = [try helper(3), try helper(3)]
       // The lease is the last that goes: a rotation that is stopped before does not tell what it has done.
-      let lease = SystemRecordName("encryption.rotation" as StoreKey)
+      let lease = SystemRecord.Name("encryption.rotation" as KeyName)
       func isUnderWay() async throws -> Bool {
         if try await self.ring(of: base).entries.count > 1 { return true }
         return try await base.record(lease) != nil

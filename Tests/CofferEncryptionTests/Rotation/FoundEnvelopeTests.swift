@@ -14,7 +14,7 @@ import Testing
   private func base() async throws -> any StorageEngine { try await BaseStore.file.open(in: directory.url) }
 
   /// Returns an encrypted store whose older value was put back.
-  private func putBack(_ attributes: ValueAttributes, only: (@Sendable (StoreKey) -> Bool)?) async throws
+  private func putBack(_ attributes: ValueAttributes, only: (@Sendable (KeyName) -> Bool)?) async throws
     -> EncryptedEngine
   {
     let engine = try await base().encrypted(only: only)
@@ -27,7 +27,7 @@ import Testing
     return try await base().encrypted(only: only)
   }
 
-  private static let ofToken: @Sendable (StoreKey) -> Bool = { $0 == "token" }
+  private static let ofToken: @Sendable (KeyName) -> Bool = { $0 == "token" }
 
   @Test("It is decrypted with the others", arguments: [false, true])
   func opens(onlyDeclared: Bool) async throws {

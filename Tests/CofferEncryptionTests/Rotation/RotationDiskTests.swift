@@ -19,7 +19,7 @@ struct RotationDiskTests {
     self.disk = disk
   }
 
-  private func check(_ engine: any StorageEngine, _ values: [StoreKey: Data]) async throws {
+  private func check(_ engine: any StorageEngine, _ values: [KeyName: Data]) async throws {
     for (key, value) in values {
       let entry = try await engine.entry(key)
       #expect(entry?.value == value, "\(key)")
@@ -36,9 +36,9 @@ struct RotationDiskTests {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let base = try await kind.open(in: url)
     let engine = try await base.encrypted(settings)
-    var values: [StoreKey: Data] = [:]
+    var values: [KeyName: Data] = [:]
     filling: for number in 0..<400 {
-      let key = StoreKey.known("k/\(number)")
+      let key = KeyName.known("k/\(number)")
       // Of changing sizes, so that the disk is full at different parts of a commit.
       let value = Data(repeating: UInt8(truncatingIfNeeded: number), count: 100 + number * 7_919 % 30_000)
       do {

@@ -24,13 +24,13 @@
     }
 
     private func check(_ engine: any StorageEngine, _ context: String) async throws {
-      let keys = (0..<Self.count).map { StoreKey.known("k/\($0)") }
+      let keys = (0..<Self.count).map { KeyName.known("k/\($0)") }
       let values = try await engine.entries(keys).map { $0.map { String(decoding: $0.value, as: UTF8.self) } }
       #expect(values == (0..<Self.count).map { "value \($0)" }, "\(context)")
       #expect(try await engine.summaries().count == Self.count, "\(context)")
     }
 
-    private func helper(_ kind: BaseStore, _ goal: RotationGoal, _ names: String) throws -> HelperProcess {
+    private func helper(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ names: String) throws -> HelperProcess {
       let helper = try HelperProcess(["rotate-values", directory.url.path, kind.rawValue, goal.rawValue, names])
       #expect(try helper.line() == "ready")
       helper.tell("go")
@@ -41,10 +41,11 @@
     @Test(
       "A killed rotation loses nothing, and the next one continues",
       arguments: [
-        (BaseStore.sqlite, RotationGoal.newKey, "hidden"), (.file, .newKey, "plain"), (.sqlite, .encryption, "hidden"),
+        (BaseStore.sqlite, KeyRotation.Goal.newKey, "hidden"), (.file, .newKey, "plain"),
+        (.sqlite, .encryption, "hidden"),
         (.file, .encryption, "plain"), (.sqlite, .decryption, "hidden"),
       ])
-    func kills(_ kind: BaseStore, _ goal: RotationGoal, _ names: String) async throws {
+    func kills(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ names: String) async throws {
       let settings = EncryptionSettings(hidesNames: names == "hidden")
       try await prepare(kind, goal, settings)
       var random = SeededGenerator(seed: UInt64(goal.rawValue.utf8.reduce(0) { $0 &* 31 &+ Int($1) } & 0xFFFF))
@@ -72,7 +73,7 @@
       try await checkEnd(kind, goal, settings)
     }
 
-    private func prepare(_ kind: BaseStore, _ goal: RotationGoal, _ settings: EncryptionSettings) async throws {
+    private func prepare(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
       let base = try await base(kind)
       let engine: any StorageEngine =
         goal == .encryption ? base : try await base.encrypted(settings, ifMissing: .createForPlainValues)
@@ -81,7 +82,7 @@
       try await engine.close()
     }
 
-    private func checkEnd(_ kind: BaseStore, _ goal: RotationGoal, _ settings: EncryptionSettings) async throws {
+    private func checkEnd(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
       let base = try await base(kind)
       guard goal != .decryption else {
         #expect(try await base.record(KeyRingStore.record) == nil)

@@ -190,7 +190,7 @@ import Testing
     try await fill(engine)
     let rotation = try await engine.rotate()
     let updates = rotation.updates
-    var latest: RotationProgress?
+    var latest: KeyRotation.State?
     for await update in updates { latest = update }
     let last = try #require(latest)
     _ = try await rotation.result()

@@ -40,7 +40,7 @@
         let hasBegun = try await ring(of: base).primary.id != search.primary
         let engine = try await base.encrypted(settings, ifMissing: .refuse)
         for number in 0..<Self.count {
-          let key = StoreKey.known("k/\(number)")
+          let key = KeyName.known("k/\(number)")
           guard hasBegun else {
             #expect(try await engine.text(key) == "value \(number)", "after kill \(kill)")
             continue

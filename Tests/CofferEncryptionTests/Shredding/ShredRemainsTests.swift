@@ -21,12 +21,12 @@ import Testing
     try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }.ring
   }
 
-  private func stored(in base: any StorageEngine) async throws -> [StoreKey] {
+  private func stored(in base: any StorageEngine) async throws -> [KeyName] {
     try await base.withAllStored { try await $0.summaries(prefix: nil, after: nil, limit: 1_000) }.map(\.key)
   }
 
   /// Changes the stored bytes of a key.
-  private func change(_ key: StoreKey, in base: any StorageEngine, _ body: (inout Data) -> Void) async throws {
+  private func change(_ key: KeyName, in base: any StorageEngine, _ body: (inout Data) -> Void) async throws {
     let entry = try #require(try await base.entry(key))
     var value = entry.value
     body(&value)
@@ -34,7 +34,7 @@ import Testing
   }
 
   /// Puts the bytes of a value into the quarantine, as a damage policy does.
-  private func quarantine(_ key: StoreKey, of engine: EncryptedEngine) async throws {
+  private func quarantine(_ key: KeyName, of engine: EncryptedEngine) async throws {
     try await change(key, in: engine.base) { $0.removeLast() }
     #expect(try await engine.damage(of: key) != nil)
   }
@@ -50,7 +50,7 @@ import Testing
   }
 
   private func sqlite(_ events: CofferEvents? = nil) async throws -> SQLiteEngine {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 50
     configuration.events = events
     return try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
@@ -64,7 +64,7 @@ import Testing
     let old = try await ring(of: base).primary.id
     try await base.changeRing { try $0.addPrimary(now: Date()) }
     try await engine.put("new", "2")
-    for key in ["old", "new"] as [StoreKey] { try await quarantine(key, of: engine) }
+    for key in ["old", "new"] as [KeyName] { try await quarantine(key, of: engine) }
     #expect(try await engine.shred(key: old.short, dryRun: true).quarantinedValues == 1)
     #expect(try await engine.shred(key: old.short).quarantinedValues == 1)
     #expect(try await engine.quarantinedValues().map(\.key) == ["new"])

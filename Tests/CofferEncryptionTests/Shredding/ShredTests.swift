@@ -31,7 +31,7 @@ import Testing
     try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in try .forTests() }.ring
   }
 
-  private func stored(in base: any StorageEngine) async throws -> [StoreKey] {
+  private func stored(in base: any StorageEngine) async throws -> [KeyName] {
     try await base.withAllStored { try await $0.summaries(prefix: nil, after: nil, limit: 1_000) }.map(\.key)
   }
 
@@ -151,7 +151,7 @@ import Testing
 
   @Test("What a reader of the log prevents is reported, and done by the next opening")
   func obstacle() async throws {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 50
     configuration.clock = clock.storeClock
     let path = directory.path("store.db")

@@ -20,10 +20,10 @@ import Testing
       // half-written one could be read as a separate change.
       try directory.replace("hand", String(repeating: "x", count: index))
       try await own.wait(for: "hand", times: index)
-      #expect(try await engine.entry(StoreKey("hand"))?.value.count == index)
+      #expect(try await engine.entry(KeyName("hand"))?.value.count == index)
     }
     #expect(try helper.lines().last == "ack 299")
-    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()
@@ -44,7 +44,7 @@ import Testing
       try directory.replace("theme", String(repeating: "y", count: index))
       for log in logs { try await log.wait(for: "theme", times: index) }
     }
-    try await engines[0].commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
+    try await engines[0].commit(WriteBatch([.put(KeyName("end"), Data())]), from: origin)
     for log in logs {
       try await log.wait(for: "end")
       #expect(try log.commits().map(\.revision) == Array(2...22))
@@ -60,7 +60,7 @@ import Testing
   @Test func anEditorOfTheSameKeyAsTheWriter() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = StoreKey("both")
+    let key = KeyName("both")
     let editing = Task.detached {
       var random = SystemRandomNumberGenerator()
       for index in 1...200 {
@@ -91,7 +91,7 @@ import Testing
   @Test func anEditRightAfterASaveIsNeverOverlooked() async throws {
     let directory = try StoreDirectory()
     let engine = try await directory.open()
-    let key = StoreKey("key")
+    let key = KeyName("key")
     for index in 0..<100 {
       try await engine.commit(WriteBatch([.put(key, Data("mine \(index)".utf8))]), from: origin)
       try overwrite(directory.file("key"), "hand \(index)")

@@ -12,8 +12,8 @@ import Testing
     var attributes = ValueAttributes()
     attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), Data("1".utf8), attributes), .put(StoreKey("b"), Data())]), from: StoreOrigin())
-    try await engine.commit(WriteBatch([.put(StoreKey("b"), Data(count: 9))]), from: StoreOrigin())
+      WriteBatch([.put(KeyName("a"), Data("1".utf8), attributes), .put(KeyName("b"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("b"), Data(count: 9))]), from: StoreOrigin())
     let before = try await engine.summaries()
     #expect(before.map(\.size) == [1, 9] && before.map(\.revision) == [StoreRevision(1), StoreRevision(2)])
     #expect(before[0].attributes == attributes && before.allSatisfy { $0.date != nil })
@@ -31,17 +31,17 @@ import Testing
     var attributes = ValueAttributes()
     attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 3
     try await engine.commit(
-      WriteBatch([.put(StoreKey("a"), Data("1".utf8), attributes), .put(StoreKey("b"), Data("1".utf8), attributes)]),
+      WriteBatch([.put(KeyName("a"), Data("1".utf8), attributes), .put(KeyName("b"), Data("1".utf8), attributes)]),
       from: StoreOrigin())
     if !whileOpen { try await engine.close() }
     try directory.replace("a", "edited")
     try directory.replace("new", "made")
     if !whileOpen { engine = try await directory.open() }
-    let summary = try #require(try await engine.summary(of: StoreKey("a")))
+    let summary = try #require(try await engine.summary(of: KeyName("a")))
     #expect(
       summary.size == 6 && summary.attributes.isEmpty && summary.revision > StoreRevision(1) && summary.date != nil)
-    #expect(try await engine.summary(of: StoreKey("new"))?.size == 4)
-    #expect(try await engine.summary(of: StoreKey("b"))?.attributes == attributes)
+    #expect(try await engine.summary(of: KeyName("new"))?.size == 4)
+    #expect(try await engine.summary(of: KeyName("b"))?.attributes == attributes)
     #expect(try await disagreements(of: engine) == [])
     try await engine.close()
   }

@@ -20,7 +20,7 @@ import Testing
     let engine = try await directory.open { $0.maximumValueSize = 1 << 20 }
     let names = try await values(of: engine)
     #expect(names.contains("small") && names.contains("theme") && !names.contains("movie.mp4"))
-    await expectError(.valueTooLarge, contains: "movie.mp4") { _ = try await engine.entry(StoreKey("movie.mp4")) }
+    await expectError(.valueTooLarge, contains: "movie.mp4") { _ = try await engine.entry(KeyName("movie.mp4")) }
     try await engine.close()
   }
 
@@ -29,13 +29,13 @@ import Testing
     let directory = try await StoreDirectory.filled()
     try directory.damageJournal("UPDATE coffer_values SET checksum = checksum + 1 WHERE key = CAST('theme' AS BLOB)")
     let engine = try await directory.open()
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("old theme".utf8))
     // Under an open store as well; and a row without a file is removed.
     try directory.damageJournal("UPDATE coffer_values SET value = x'00' WHERE key = CAST('theme' AS BLOB)")
     try directory.damageJournal("UPDATE coffer_values SET checksum = 1 WHERE key = CAST('keep' AS BLOB)")
     unlink(try directory.file("keep"))
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
-    #expect(try await engine.entry(StoreKey("keep")) == nil)
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(KeyName("keep")) == nil)
     #expect(try await values(of: engine).contains("theme"))
     try await engine.close()
   }
@@ -64,7 +64,7 @@ import Testing
     let other = try StoreDirectory()
     let path = other.control("journal.db")
     let store = try await SQLiteEngine.open(at: path)
-    try await store.commit(WriteBatch([.put(StoreKey("k"), Data("v".utf8))]), from: StoreOrigin())
+    try await store.commit(WriteBatch([.put(KeyName("k"), Data("v".utf8))]), from: StoreOrigin())
     try await store.close()
     await expectError(.notAStore, contains: "a separate store") { _ = try await other.open() }
   }
@@ -73,7 +73,7 @@ import Testing
   @Test(arguments: [true, false])
   func whatIsPutBackAfterItsRemovalStays(whileOpen: Bool) async throws {
     let directory = try StoreDirectory()
-    let key = StoreKey("k")
+    let key = KeyName("k")
     func removeIt() async throws -> SlotEngine {
       let engine = try await directory.open()
       for operation in [WriteBatch.Operation.put(key, Data("one".utf8)), .delete(key)] {
@@ -100,10 +100,10 @@ import Testing
     let directory = try StoreDirectory()
     try FileManager.default.createDirectory(at: directory.url, withIntermediateDirectories: true)
     for number in 0..<500 { try overwrite("\(directory.path)/\(number)", "x") }
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.foreignData = .ignore
     let adapter = FileStorageAdapter(directory: directory.url, configuration: configuration)
-    let commit = try await adapter.engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    let commit = try await adapter.engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     #expect(commit.revision.rawValue > 1_000_000_000)
     try await adapter.engine.close()
   }
@@ -112,14 +112,14 @@ import Testing
   @Test func revisionsOfARebuiltJournalAreNeverThoseOfTheOldOne() async throws {
     let directory = try await StoreDirectory.filled()
     let old = try await directory.open()
-    let seen = try #require(try await old.entry(StoreKey("theme"))?.revision)
+    let seen = try #require(try await old.entry(KeyName("theme"))?.revision)
     try await old.close()
     try FileManager.default.removeItem(atPath: directory.control("journal.db"))
     let engine = try await directory.open()
     #expect(engine.latestRevision.rawValue > 1_000_000_000)
     await expectError(.preconditionFailed) {
       try await engine.commit(
-        WriteBatch([.require(StoreKey("theme"), seen), .delete(StoreKey("theme"))]), from: StoreOrigin())
+        WriteBatch([.require(KeyName("theme"), seen), .delete(KeyName("theme"))]), from: StoreOrigin())
     }
     let stream = engine.changes(since: seen)
     let first = try await finish(Task { await stream.first { _ in true } }, within: .seconds(60))

@@ -42,7 +42,7 @@ import Testing
     try edit.make(in: directory)
     for log in [own, other] as [any ChangeLog] { try await log.wait(for: edit.key) }
     // A duplicate would be delivered before this later commit.
-    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("end"), Data())]), from: StoreOrigin())
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       #expect(
@@ -51,7 +51,7 @@ import Testing
           HeardCommit(revision: 3, isForeign: false, keys: ["end"]),
         ])
     }
-    #expect(try await engine.entry(StoreKey(edit.key))?.value == edit.value.map { Data($0.utf8) })
+    #expect(try await engine.entry(KeyName(edit.key))?.value == edit.value.map { Data($0.utf8) })
     other.end()
     try await engine.close()
   }
@@ -60,7 +60,7 @@ import Testing
   func aReadFindsAnEditAtOnceAndARequireFails(_ edit: Edit) async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try StoreKey(edit.key)
+    let key = try KeyName(edit.key)
     let seen = try await engine.entry(key)
     try edit.make(in: directory)
     if edit != .deleted {
@@ -93,9 +93,9 @@ import Testing
     #expect(reports.withLock { $0.count } == 1)
     #expect(report.edited == 4 && report.completed == 0 && !report.wasRebuilt)
     for edit in [Edit.replacedByRename, .created, .hashedNameRewritten] {
-      #expect(try await engine.entry(StoreKey(edit.key))?.value == edit.value.map { Data($0.utf8) })
+      #expect(try await engine.entry(KeyName(edit.key))?.value == edit.value.map { Data($0.utf8) })
     }
-    #expect(try await engine.entry(StoreKey("gone")) == nil)
+    #expect(try await engine.entry(KeyName("gone")) == nil)
     let journal = try await commits(engine, after: StoreRevision(1))
     #expect(journal.allSatisfy { $0.origin == nil && $0.transaction == nil })
     let changed = Set(journal.flatMap(\.changed.keys).map(\.string))
@@ -119,11 +119,11 @@ import Testing
       #expect(process.terminationStatus == 0)
     }
     func expectNothing(_ marker: String) async throws {
-      #expect(try await engine.entry(StoreKey("theme"))?.revision == StoreRevision(1))
-      try await engine.commit(WriteBatch([.put(StoreKey(marker), Data())]), from: StoreOrigin())
+      #expect(try await engine.entry(KeyName("theme"))?.revision == StoreRevision(1))
+      try await engine.commit(WriteBatch([.put(KeyName(marker), Data())]), from: StoreOrigin())
       try await log.wait(for: marker)
       #expect(try log.commits().allSatisfy { !$0.isForeign }, "after \(marker)")
-      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
+      #expect(try await engine.entry(KeyName("theme"))?.value == Data("old theme".utf8))
     }
     try run("/bin/cp", "-p", path, directory.outside("backup"))
     try run("/usr/bin/touch", path)
@@ -135,7 +135,7 @@ import Testing
     try await expectNothing("move")
     try await engine.close()
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    #expect(try await again.entry(StoreKey("theme"))?.revision == StoreRevision(1))
+    #expect(try await again.entry(KeyName("theme"))?.revision == StoreRevision(1))
     try await again.close()
   }
 
@@ -147,11 +147,11 @@ import Testing
     let helper = try directory.run("files-write", "full", "other", "250")
     let origin = StoreOrigin()
     for index in 0..<250 {
-      let batch = WriteBatch([.put(try StoreKey("own/\(index % 10)"), Data("\(index)".utf8))])
+      let batch = WriteBatch([.put(try KeyName("own/\(index % 10)"), Data("\(index)".utf8))])
       try await engine.commit(batch, from: origin)
     }
     #expect(try helper.lines().last == "ack 249")
-    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()

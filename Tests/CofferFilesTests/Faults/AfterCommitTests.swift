@@ -10,7 +10,7 @@ import Testing
   private let origin = StoreOrigin()
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: Data) async throws {
-    try await engine.commit(WriteBatch([.put(StoreKey(key), value)]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName(key), value)]), from: origin)
   }
 
   /// Closing a handle waits for its commits, and no other handle takes their staged values for orphans meanwhile.
@@ -27,7 +27,7 @@ import Testing
     }
     let other = try await directory.open()
     // A batch of two operations, whose values are staged outside the writer that all handles share.
-    let batch = try WriteBatch([.put(StoreKey("x"), Data("1".utf8)), .delete(StoreKey("y"))])
+    let batch = try WriteBatch([.put(KeyName("x"), Data("1".utf8)), .delete(KeyName("y"))])
     let saving = Task { try await closing.commit(batch, from: origin) }
     await Task.detached { isStaged.waitBlocking() }.value
     let closed = Task { try await closing.close() }
@@ -36,7 +36,7 @@ import Testing
     goOn.signal()
     _ = try await saving.value
     try await closed.value
-    #expect(try await other.entry(StoreKey("x"))?.value == Data("1".utf8))
+    #expect(try await other.entry(KeyName("x"))?.value == Data("1".utf8))
     await expectError(.closed) { try await put(closing, "y", Data()) }
     for engine in [other, late] { try await engine.close() }
   }
@@ -53,9 +53,9 @@ import Testing
     }
     await expectError(.unfinished, contains: "is gone") { try await put(engine, "theme", Data("new".utf8)) }
     isArmed.withLock { $0 = false }
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("old theme".utf8))
     try await put(engine, "theme", Data("newer".utf8))
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("newer".utf8))
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("newer".utf8))
     try await engine.close()
   }
 
@@ -68,7 +68,7 @@ import Testing
     #expect(try directory.contents()["theme"] == nil)
     try overwrite(directory.file("theme"), "made again")
     let engine = try await directory.open()
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("made again".utf8))
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("made again".utf8))
     #expect(try directory.contents()["theme"] == Data("made again".utf8))
     try await engine.close()
   }

@@ -35,10 +35,10 @@ import Testing
     let directory = try await StoreDirectory.filled()
     let engine = try await damage(directory, kind)
     await expectError(.unfinished, contains: "journal is damaged") {
-      try await engine.commit(WriteBatch([.put(StoreKey("keep"), Data("new".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("keep"), Data("new".utf8))]), from: StoreOrigin())
     }
-    #expect(try await engine.entry(StoreKey("keep"))?.value == Data("new".utf8))
-    #expect(try await engine.entry(StoreKey("theme"))?.value == Data("old theme".utf8))
+    #expect(try await engine.entry(KeyName("keep"))?.value == Data("new".utf8))
+    #expect(try await engine.entry(KeyName("theme"))?.value == Data("old theme".utf8))
     try await engine.close()
     await expectError(.damaged, contains: "journal is damaged") { try await directory.open().close() }
     #expect(try directory.names(in: "staged").contains("\(Self.waiting)"))

@@ -54,8 +54,8 @@ import Testing
 
   private func check(_ directory: StoreDirectory, _ newest: UInt64, _ comment: Comment) async throws {
     let engine = try await directory.open()
-    let left = try #require(try await engine.entry(StoreKey("pair/left")), comment)
-    let right = try #require(try await engine.entry(StoreKey("pair/right")), comment)
+    let left = try #require(try await engine.entry(KeyName("pair/left")), comment)
+    let right = try #require(try await engine.entry(KeyName("pair/right")), comment)
     #expect(left.value == right.value && left.revision == right.revision, comment)
     #expect(left.revision.rawValue >= newest, comment)
     #expect(left.value != Data("passed over".utf8), comment)
@@ -105,8 +105,8 @@ private struct FileKillLoop {
     let report = try await engine.recoveryReport()
     #expect(report.edited == 0, comment)
     let (left, right) = try await engine.withSnapshot { snapshot in
-      let left = try await snapshot.page(prefix: StoreKey("\(name)/left/"), after: nil, limit: .max)
-      let right = try await snapshot.page(prefix: StoreKey("\(name)/right/"), after: nil, limit: .max)
+      let left = try await snapshot.page(prefix: KeyName("\(name)/left/"), after: nil, limit: .max)
+      let right = try await snapshot.page(prefix: KeyName("\(name)/right/"), after: nil, limit: .max)
       return (left, right)
     }
     #expect(left.count >= acknowledged, "\(acknowledged - left.count) lost; \(comment)")

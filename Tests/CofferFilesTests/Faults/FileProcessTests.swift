@@ -49,13 +49,13 @@ import Testing
     for number in 0..<60 {
       let value = Data("\(number)".utf8) + Data(repeating: UInt8(truncatingIfNeeded: number), count: 200)
       let batch = WriteBatch([
-        .put(try StoreKey("same/left/\(number)"), value), .put(try StoreKey("same/right/\(number)"), value),
+        .put(try KeyName("same/left/\(number)"), value), .put(try KeyName("same/right/\(number)"), value),
       ])
       try await engine.commit(batch, from: origin)
-      #expect(try await engine.entry(StoreKey("same/left/\(number)"))?.value == value)
+      #expect(try await engine.entry(KeyName("same/left/\(number)"))?.value == value)
     }
     for helper in helpers { #expect(try helper.lines().last == "ack 59") }
-    try await engine.commit(WriteBatch([.put(StoreKey("end"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("end"), Data())]), from: origin)
     for log in [own, other] as [any ChangeLog] {
       try await log.wait(for: "end")
       let heard = try log.commits()

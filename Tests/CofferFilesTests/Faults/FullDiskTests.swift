@@ -23,11 +23,11 @@ struct FullDiskTests {
     let url = URL(fileURLWithPath: disk.path + "/store")
     let engine = try await SlotEngine.files(in: url)
     func batch(_ count: Int, _ byte: UInt8) throws -> WriteBatch {
-      WriteBatch(try (0..<count).map { .put(try StoreKey("v\($0)"), Data(repeating: byte, count: 200_000)) })
+      WriteBatch(try (0..<count).map { .put(try KeyName("v\($0)"), Data(repeating: byte, count: 200_000)) })
     }
     func expect(_ byte: UInt8) async throws {
       for index in 0..<10 {
-        #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: byte, count: 200_000))
+        #expect(try await engine.entry(KeyName("v\(index)"))?.value == Data(repeating: byte, count: 200_000))
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: url.path + "/.coffer/staged") == [])
       #expect(try FileManager.default.contentsOfDirectory(atPath: url.path).count == 11)
@@ -36,7 +36,7 @@ struct FullDiskTests {
     for _ in 0..<3 {
       await expectError(.diskFull, contains: "space") { try await engine.commit(batch(50, 2), from: origin) }
       try await expect(1)
-      #expect(try await engine.entry(StoreKey("v10")) == nil)
+      #expect(try await engine.entry(KeyName("v10")) == nil)
       #expect(engine.latestRevision == StoreRevision(1))
     }
     // Old and new values fit beside each other; removing the old ones frees their space.
@@ -46,7 +46,7 @@ struct FullDiskTests {
     }
     try await engine.close()
     let again = try await SlotEngine.files(in: url)
-    #expect(try await again.entry(StoreKey("v9"))?.value == Data(repeating: 6, count: 200_000))
+    #expect(try await again.entry(KeyName("v9"))?.value == Data(repeating: 6, count: 200_000))
     #expect(again.latestRevision == StoreRevision(5))
     try await again.close()
   }
@@ -63,7 +63,7 @@ struct FullDiskTests {
     for index in 0..<10_000 where failures.count < 5 {
       do {
         let value = Data(repeating: UInt8(truncatingIfNeeded: index), count: size)
-        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: origin)
+        try await engine.commit(WriteBatch([.put(KeyName("v\(index)"), value)]), from: origin)
         acknowledged.append(index)
       } catch let error as StorageError {
         failures.append(error)
@@ -71,12 +71,12 @@ struct FullDiskTests {
     }
     #expect(failures.count == 5 && failures.allSatisfy { $0.code == .diskFull }, "\(failures)")
     for index in acknowledged {
-      #expect(try await engine.entry(StoreKey("v\(index)"))?.value.first == UInt8(truncatingIfNeeded: index))
+      #expect(try await engine.entry(KeyName("v\(index)"))?.value.first == UInt8(truncatingIfNeeded: index))
     }
     // Values can still be removed, since that needs almost no space.
     try disk.resize(to: "9m")
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin)
-    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("after"), Data("x".utf8))]), from: origin)
     try await engine.close()
     #expect(try FileManager.default.contentsOfDirectory(atPath: url.path).sorted() == [".coffer", "after"])
   }

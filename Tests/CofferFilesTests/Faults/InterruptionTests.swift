@@ -9,7 +9,7 @@ import Testing
 @Suite(.blocking, .serialized) struct InterruptionTests {
   private func put(_ engine: SlotEngine, _ key: String) async throws {
     try await engine.commit(
-      WriteBatch([.put(StoreKey(key), Data(key.utf8)), .put(StoreKey("and-\(key)"), Data(key.utf8))]),
+      WriteBatch([.put(KeyName(key), Data(key.utf8)), .put(KeyName("and-\(key)"), Data(key.utf8))]),
       from: StoreOrigin())
   }
 
@@ -99,7 +99,7 @@ import Testing
     }
     let engine = try await directory.open { $0.onRecovery = { #expect($0.edited == 0) } }
     for (key, value) in FileScenario.before {
-      #expect(try await engine.entry(StoreKey(key))?.value == Data(value.utf8))
+      #expect(try await engine.entry(KeyName(key))?.value == Data(value.utf8))
     }
     try await engine.close()
   }
@@ -111,11 +111,11 @@ import Testing
       let lines = try directory.run("files-commit", "\(step)").lines()
       let engine = try SlotEngine.filesBlocking(in: directory.url)
       for (key, value) in FileScenario.after {
-        let entry = try await engine.entry(StoreKey(key))
+        let entry = try await engine.entry(KeyName(key))
         #expect(entry?.value == Data(value.utf8), "\(key.prefix(8)) after \(lines.last ?? "")")
       }
       for key in ["gone", "list/1", "list/3"] {
-        #expect(try await engine.entry(StoreKey(key)) == nil, "\(key) after \(lines.last ?? "")")
+        #expect(try await engine.entry(KeyName(key)) == nil, "\(key) after \(lines.last ?? "")")
       }
       try await engine.close()
       _ = try await Aftermath(directory: directory, comment: "step \(step)").check(mustBeNew: true)

@@ -15,7 +15,7 @@ import Testing
     let directory = try StoreDirectory()
     let engines = [try await directory.open(), try await directory.open()]
     for round in 0..<40 {
-      let key = try StoreKey("\(round)/\(Self.long)")
+      let key = try KeyName("\(round)/\(Self.long)")
       try await withThrowingTaskGroup(of: Void.self) { group in
         for task in 0..<6 {
           group.addTask {
@@ -71,7 +71,7 @@ import Testing
   @Test("A damaged name file is repaired from the journal when the store is opened", arguments: Damage.allCases)
   func mendedByOpening(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
-    let name = FileName(try StoreKey(FileScenario.longKey)).string
+    let name = FileName(try KeyName(FileScenario.longKey)).string
     try damage(directory.control("names/" + name), kind)
     let engine = try await directory.open()
     #expect(try await values(engine) == FileScenario.before)
@@ -84,7 +84,7 @@ import Testing
   func mendedBySaving(_ kind: Damage) async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try StoreKey(FileScenario.longKey)
+    let key = try KeyName(FileScenario.longKey)
     let name = FileName(key).string
     try damage(directory.control("names/" + name), kind)
     try await engine.commit(WriteBatch([.put(key, Data("again".utf8))]), from: StoreOrigin())
@@ -96,7 +96,7 @@ import Testing
   func heard() async throws {
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
-    let key = try StoreKey(FileScenario.longKey)
+    let key = try KeyName(FileScenario.longKey)
     let stream = engine.changes(since: nil)
     let hearing = Task { () -> Bool in
       for await change in stream {

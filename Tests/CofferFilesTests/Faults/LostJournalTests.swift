@@ -28,7 +28,7 @@ import Testing
     #expect(try helper.line() == "ready")
     let engine = try await directory.open()
     for index in 0..<20 {
-      try await engine.commit(WriteBatch([.put(StoreKey("more/\(index)"), Data("\(index)".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("more/\(index)"), Data("\(index)".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     helper.kill()
@@ -65,11 +65,11 @@ import Testing
     if loss == .everything {
       // Writing the key once more restores its name file.
       try await engine.commit(
-        WriteBatch([.put(StoreKey(FileScenario.longKey), Data("again".utf8))]), from: StoreOrigin())
+        WriteBatch([.put(KeyName(FileScenario.longKey), Data("again".utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     let again = try await directory.open { $0.onRecovery = { Issue.record("\($0)") } }
-    #expect(try await again.entry(StoreKey(FileScenario.longKey)) != nil)
+    #expect(try await again.entry(KeyName(FileScenario.longKey)) != nil)
     #expect(try await values(again).count == 27)
     try await again.close()
   }
@@ -85,7 +85,7 @@ import Testing
     try await eventually("the engine is closed") {
       index += 1
       do {
-        try await engine.commit(WriteBatch([.put(StoreKey("late\(index)"), Data("x".utf8))]), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("late\(index)"), Data("x".utf8))]), from: StoreOrigin())
         stored.append("late\(index)")
       } catch let error as StorageError {
         refusal = error
@@ -107,7 +107,7 @@ import Testing
     let directory = try await StoreDirectory.filled()
     let engine = try await directory.open()
     try FileManager.default.removeItem(atPath: directory.control("names"))
-    let key = try StoreKey("another " + FileScenario.longKey.dropLast(8))
+    let key = try KeyName("another " + FileScenario.longKey.dropLast(8))
     await expectError(.inputOutput, contains: "removed while the store was open") {
       try await engine.commit(WriteBatch([.put(key, Data("x".utf8))]), from: StoreOrigin())
     }

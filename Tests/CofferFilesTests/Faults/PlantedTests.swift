@@ -23,17 +23,17 @@ import Testing
     unlink(path)
     #expect(symlink(target, path) == 0)
     let engine = try await directory.open()
-    for _ in 0..<2 { await expectError(.notAStore, contains: "link") { _ = try await engine.entry(StoreKey(key)) } }
-    #expect(try await engine.entry(StoreKey("keep")) != nil)
-    try await engine.commit(WriteBatch([.put(StoreKey(key), Data("mine".utf8))]), from: origin)
-    #expect(try await engine.entry(StoreKey(key))?.value == Data("mine".utf8))
+    for _ in 0..<2 { await expectError(.notAStore, contains: "link") { _ = try await engine.entry(KeyName(key)) } }
+    #expect(try await engine.entry(KeyName("keep")) != nil)
+    try await engine.commit(WriteBatch([.put(KeyName(key), Data("mine".utf8))]), from: origin)
+    #expect(try await engine.entry(KeyName(key))?.value == Data("mine".utf8))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("mine".utf8))
     #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
     // In one step: a link that appears after the removal was noticed is not in place of a value, and stays.
     let link = directory.outside("link")
     #expect(symlink(target, link) == 0 && rename(link, path) == 0)
-    try await engine.commit(WriteBatch([.delete(StoreKey(key))]), from: origin)
-    #expect(try await engine.entry(StoreKey(key)) == nil)
+    try await engine.commit(WriteBatch([.delete(KeyName(key))]), from: origin)
+    #expect(try await engine.entry(KeyName(key)) == nil)
     #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == secret)
     try await engine.close()
   }
@@ -61,16 +61,16 @@ import Testing
       #expect(mkdir(try directory.file(key), 0o700) == 0)
     }
     let engine = try await directory.open()
-    await expectError(.notAStore, contains: "directory") { _ = try await engine.entry(StoreKey("theme")) }
-    #expect(try await engine.entry(StoreKey("Fresh")) == nil)
+    await expectError(.notAStore, contains: "directory") { _ = try await engine.entry(KeyName("theme")) }
+    #expect(try await engine.entry(KeyName("Fresh")) == nil)
     let revision = engine.latestRevision
     for key in ["theme", "Fresh"] {
       await expectError(.notAStore, contains: "directory") {
         try await engine.commit(
-          WriteBatch([.put(StoreKey("other"), Data()), .put(StoreKey(key), Data())]), from: origin)
+          WriteBatch([.put(KeyName("other"), Data()), .put(KeyName(key), Data())]), from: origin)
       }
     }
-    #expect(try await engine.entry(StoreKey("other")) == nil)
+    #expect(try await engine.entry(KeyName("other")) == nil)
     #expect(engine.latestRevision == revision)
     #expect(try directory.names(in: "staged") == [])
     // It may contain the user's files, so it is not removed with the key.
@@ -88,10 +88,10 @@ import Testing
     #expect(mkfifo(try directory.file("another"), 0o600) == 0)
     let work = Task {
       let engine = try await directory.open()
-      await expectError(.notAStore) { _ = try await engine.entry(StoreKey("theme")) }
-      await expectError(.notAStore) { _ = try await engine.entry(StoreKey("another")) }
-      try await engine.commit(WriteBatch([.put(StoreKey("theme"), Data("mine".utf8))]), from: StoreOrigin())
-      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("mine".utf8))
+      await expectError(.notAStore) { _ = try await engine.entry(KeyName("theme")) }
+      await expectError(.notAStore) { _ = try await engine.entry(KeyName("another")) }
+      try await engine.commit(WriteBatch([.put(KeyName("theme"), Data("mine".utf8))]), from: StoreOrigin())
+      #expect(try await engine.entry(KeyName("theme"))?.value == Data("mine".utf8))
       try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
       try await engine.close()
     }

@@ -14,7 +14,7 @@ import Testing
   /// Opens the store for reading only on purpose, and checks that nothing in it changes.
   private func readingOnPurpose(_ directory: StoreDirectory, _ body: (SlotEngine) async throws -> Void) async throws {
     let before = try DirectoryContents(of: directory.url)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.access = .readOnly
     let engine = try await SlotEngine.files(in: directory.url, configuration: configuration)
     #expect(engine.isReadOnly)
@@ -32,14 +32,14 @@ import Testing
       return print("Not checked: a read-only mount, which this user may not make.")
     }
     let before = try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted()
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.foreignData = .ignore
     configuration.onDamage = { report in damages?.withLock { $0.append(report) } }
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path), configuration: configuration)
     #expect(engine.isReadOnly)
     try await body(engine)
     try await engine.close()
-    await expectError(.closed) { _ = try await engine.entry(StoreKey("theme")) }
+    await expectError(.closed) { _ = try await engine.entry(KeyName("theme")) }
     #expect(try FileManager.default.subpathsOfDirectory(atPath: directory.path).sorted() == before)
   }
 
@@ -50,11 +50,11 @@ import Testing
         == expected.keys.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
       #expect(
-        try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) },
+        try await engine.entry(KeyName(key))?.value == expected[key].map { Data($0.utf8) },
         "\(key.prefix(9)); \(comment)")
     }
     #expect(
-      try await engine.withSnapshot { try await $0.page(prefix: StoreKey("list/"), after: nil, limit: 1) }.count == 1)
+      try await engine.withSnapshot { try await $0.page(prefix: KeyName("list/"), after: nil, limit: 1) }.count == 1)
   }
 
   @Test("Every value is readable, and writing throws the reason why it cannot be done")
@@ -117,11 +117,11 @@ import Testing
     }
     try await reading(directory) { engine in
       for key in ["theme", "Fresh", FileScenario.longKey, "list/2"] {
-        await expectError(.damaged, contains: "staged value is missing") { _ = try await engine.entry(StoreKey(key)) }
+        await expectError(.damaged, contains: "staged value is missing") { _ = try await engine.entry(KeyName(key)) }
       }
       // Removed by the same commit, which is not rolled forward.
       for (key, text) in [("gone", nil), ("list/1", nil), ("keep", "kept")] {
-        let value = try await engine.entry(StoreKey(key))?.value
+        let value = try await engine.entry(KeyName(key))?.value
         #expect(value == text.map { Data($0.utf8) }, "\(key)")
       }
     }
@@ -139,8 +139,8 @@ import Testing
     var times = [status.st_atim, status.st_mtim]
     #expect(utimensat(AT_FDCWD, kept, &times, 0) == 0)
     try await readingOnPurpose(directory) { (engine: SlotEngine) async throws -> Void in
-      #expect(try await engine.entry(StoreKey("added"))?.value == Data("by hand".utf8))
-      await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(StoreKey("keep")) }
+      #expect(try await engine.entry(KeyName("added"))?.value == Data("by hand".utf8))
+      await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(KeyName("keep")) }
       await expectError(.readOnly, contains: "read-only access was requested") {
         try await engine.restore(from: directory.outside("none"), keepingReplacedAt: directory.outside("kept"))
       }
@@ -167,18 +167,18 @@ import Testing
     #expect(utimensat(AT_FDCWD, kept, &times, 0) == 0)
     let damages = Locked<[DamageReport]>([])
     try await reading(directory, damages) { engine in
-      #expect(try await engine.entry(StoreKey("theme"))?.value == Data("edited".utf8))
-      #expect(try await engine.entry(StoreKey("added"))?.value == Data("by hand".utf8))
-      #expect(try await engine.entry(StoreKey("gone")) == nil)
+      #expect(try await engine.entry(KeyName("theme"))?.value == Data("edited".utf8))
+      #expect(try await engine.entry(KeyName("added"))?.value == Data("by hand".utf8))
+      #expect(try await engine.entry(KeyName("gone")) == nil)
       for _ in 0..<2 {
-        await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(StoreKey("keep")) }
+        await expectError(.damaged, contains: "left unchanged") { _ = try await engine.entry(KeyName("keep")) }
       }
       #expect(damages.withLock { $0.map(\.key?.string) } == ["keep"])
       await expectError(.damaged, contains: "keep") { _ = try await values(engine) }
       let keys = try await engine.summaries().map(\.key.string)
       #expect(keys.contains("added") && keys.contains("keep") && !keys.contains("gone"), "\(keys)")
       try overwrite(directory.path + "/later", "later")
-      #expect(try await engine.entry(StoreKey("later"))?.value == Data("later".utf8))
+      #expect(try await engine.entry(KeyName("later"))?.value == Data("later".utf8))
       try FileManager.default.removeItem(atPath: directory.path + "/later")
     }
   }
@@ -192,14 +192,14 @@ import Testing
       #expect(try await values(engine) == ["theme": "by hand"])
       #expect(engine.latestRevision == .zero && engine.journal == nil)
       for await _ in engine.changes(since: nil) { Issue.record("received a change without a journal") }
-      var existing = SlotConfiguration()
+      var existing = SlotEngine.Configuration()
       existing.createsIfMissing = false
       await expectError(.foreignFormat) {
         _ = try await SlotEngine.files(
           in: URL(fileURLWithPath: String(engine.description.dropFirst(5))), configuration: existing)
       }
       let writer = try await directory.open { $0.foreignData = .ignore }
-      await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(StoreKey("theme")) }
+      await expectError(.unavailable, contains: "no journal") { _ = try await engine.entry(KeyName("theme")) }
       try await writer.close()
       try FileManager.default.removeItem(atPath: directory.control(""))
     }
@@ -214,22 +214,22 @@ import Testing
     }
     let engine = try await SlotEngine.files(in: URL(fileURLWithPath: mount.path))
     var heard = engine.changes(since: nil).makeAsyncIterator()
-    let theme = StoreKey("theme")
+    let theme = KeyName("theme")
     for round in 1...3 {
       let value = Data("round \(round)".utf8)
-      try await writer.commit(WriteBatch([.put(StoreKey("theme"), value)]), from: StoreOrigin())
-      #expect(try await engine.entry(StoreKey("theme"))?.value == value)
+      try await writer.commit(WriteBatch([.put(KeyName("theme"), value)]), from: StoreOrigin())
+      #expect(try await engine.entry(KeyName("theme"))?.value == value)
       guard case .commit(let commit)? = await heard.next() else { throw TestFailure("no commit was received") }
       #expect(commit.revision == StoreRevision(UInt64(round + 1)) && commit.changed.contains(theme))
     }
     try await engine.withSnapshot { snapshot in
-      #expect(try await snapshot.entries([StoreKey("theme")])[0]?.value == Data("round 3".utf8))
+      #expect(try await snapshot.entries([KeyName("theme")])[0]?.value == Data("round 3".utf8))
       try await writer.commit(
-        WriteBatch([.put(StoreKey("theme"), Data("late".utf8)), .put(StoreKey("added"), Data("late".utf8))]),
+        WriteBatch([.put(KeyName("theme"), Data("late".utf8)), .put(KeyName("added"), Data("late".utf8))]),
         from: StoreOrigin())
       await expectError(.unavailable) { _ = try await snapshot.entries([theme]) }
       // If SQLite's locks cannot be acquired, further reads in the snapshot fail.
-      let added = (try? await snapshot.entries([StoreKey("added")]))?[0]
+      let added = (try? await snapshot.entries([KeyName("added")]))?[0]
       #expect(added == nil)
     }
     try await engine.close()

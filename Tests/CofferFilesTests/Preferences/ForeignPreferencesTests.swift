@@ -21,10 +21,11 @@ struct ForeignPreferencesTests {
 
   // Requirement 1.67
   @Test(arguments: [
-    ("preferences", ["axiom.theme", "axiom.token", "axiom.userName"], ForeignEncoding.jsonText),
+    ("preferences", ["axiom.theme", "axiom.token", "axiom.userName"], ForeignData.Encoding.jsonText),
     ("preference-objects", ["theme"], .storedObject),
   ])
-  func wrappedValuesAreRefusedUntilIgnored(_ form: String, _ names: [String], _ encoding: ForeignEncoding) async throws
+  func wrappedValuesAreRefusedUntilIgnored(_ form: String, _ names: [String], _ encoding: ForeignData.Encoding)
+    async throws
   {
     let fixture = try legacy(form)
     let before = try Data(contentsOf: URL(fileURLWithPath: fixture.file))

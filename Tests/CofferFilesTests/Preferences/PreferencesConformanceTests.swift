@@ -19,7 +19,7 @@ import Testing
     StorageConformance(
       name: "prefs", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
-      var configuration = SlotConfiguration()
+      var configuration = SlotEngine.Configuration()
       configuration.maximumValueSize = location.maximumValueSize ?? 16 << 20
       configuration.journalRetention = 64
       return try await SystemDirectories.$current.withValue(PreferenceFixture.system(location.directory.path)) {

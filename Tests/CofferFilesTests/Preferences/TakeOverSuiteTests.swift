@@ -34,11 +34,11 @@ struct TakeOverSuiteTests {
     }
   }
 
-  private func takeOver(_ configure: (inout TakeOverOptions) throws -> Void = { _ in }) async throws -> (
-    TypedStore, TakeOverReport
+  private func takeOver(_ configure: (inout TakeOver.Options) throws -> Void = { _ in }) async throws -> (
+    TypedStore, TakeOver.Report
   ) {
-    var options = TakeOverOptions()
-    options.key = { $0.hasPrefix("axiom.") ? try StoreKey(String($0.dropFirst(6))) : nil }
+    var options = TakeOver.Options()
+    options.key = { $0.hasPrefix("axiom.") ? try KeyName(String($0.dropFirst(6))) : nil }
     try configure(&options)
     let engine = MemoryEngine()
     let report = try await fixture.use {

@@ -30,5 +30,5 @@ final class ShelfSlots: Slots {
   func list() throws -> [Slot] { items.withLock { Array($0.keys) } }
 
   /// Changes a value as another program would, past the engine.
-  func put(_ key: StoreKey, _ data: Data?) { items.withLock { $0[.value(key)] = data } }
+  func put(_ key: KeyName, _ data: Data?) { items.withLock { $0[.value(key)] = data } }
 }

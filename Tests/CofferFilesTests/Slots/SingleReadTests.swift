@@ -59,7 +59,7 @@ private final class SlowSlots: Slots {
   func follows() async throws {
     let engine = try await prepare()
     var changes = engine.changes(since: engine.latestPosition).makeAsyncIterator()
-    var heard: Set<StoreKey> = []
+    var heard: Set<KeyName> = []
     while !heard.isSuperset(of: ["a", "b"]), case .commit(let commit)? = await changes.next() {
       heard.formUnion(commit.changed.keys)
     }

@@ -17,7 +17,7 @@ import Testing
     StorageConformance(
       name: "shelf", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
-      var configuration = SlotConfiguration()
+      var configuration = SlotEngine.Configuration()
       configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
       configuration.journalRetention = 64
       return try await SlotEngine.open(

@@ -14,7 +14,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let slots = ShelfSlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:damaged")
-    let key = StoreKey("key")
+    let key = KeyName("key")
     try await engine.commit(WriteBatch([.put(key, Data("1".utf8))]), from: StoreOrigin())
     try await engine.close()
     try write(

@@ -9,7 +9,7 @@ import Testing
 /// A store whose moves can be made to fail.
 private final class UnsteadySlots: Slots {
   let shelf = ShelfSlots()
-  let failing = Locked<Set<StoreKey>>([])
+  let failing = Locked<Set<KeyName>>([])
   private let synced = Locked<Set<Slot>>([])
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
@@ -59,7 +59,7 @@ extension Slot {
     let directory = try TemporaryDirectory()
     let path = directory.path("journal.db")
     let intruder = Locked<UInt?>(nil)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.busyTimeout = 20
     configuration.atStep = { step in
       guard step == .committed else { return }
@@ -76,16 +76,16 @@ extension Slot {
       slots, journalIn: directory.url.path, name: "shelf:busy", configuration: configuration)
     let error = await #expect(throws: StorageError.self) { try await put(engine, "key", "1") }
     #expect(error?.code == .unfinished, "\(String(describing: error))")
-    #expect(try await engine.entry(StoreKey("key"))?.value == Data("1".utf8))
-    #expect(try slots.read(.value(StoreKey("key"))) == nil)
+    #expect(try await engine.entry(KeyName("key"))?.value == Data("1".utf8))
+    #expect(try slots.read(.value(KeyName("key"))) == nil)
     _ = intruder.withLock { sqlite3_close($0.flatMap { OpaquePointer(bitPattern: $0) }) }
     try await put(engine, "other", "2")
-    #expect(try slots.read(.value(StoreKey("key")))?.data == Data("1".utf8))
+    #expect(try slots.read(.value(KeyName("key")))?.data == Data("1".utf8))
     try await engine.close()
   }
 
   private func put(_ engine: SlotEngine, _ key: String, _ value: String) async throws {
-    try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName(key), Data(value.utf8))]), from: origin)
   }
 
   /// A value that could not be published is not published after a newer one.
@@ -96,28 +96,28 @@ extension Slot {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     let engine = try await open()
-    let key = StoreKey("key")
+    let key = KeyName("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     for value in ["second", "third"] {
       let error = await #expect(throws: StorageError.self) { try await put(engine, "key", value) }
       #expect(error?.message.contains("is stored") == true)
-      #expect(try await engine.entry(StoreKey("key"))?.value == Data(value.utf8))
+      #expect(try await engine.entry(KeyName("key"))?.value == Data(value.utf8))
     }
     // Other keys are not affected.
     try await put(engine, "other", "x")
     slots.failing.withLock { $0 = [] }
     try await put(engine, "key", "fourth")
-    #expect(try await engine.entry(StoreKey("key"))?.value == Data("fourth".utf8))
+    #expect(try await engine.entry(KeyName("key"))?.value == Data("fourth".utf8))
     try await put(engine, "other", "y")
-    #expect(try slots.read(.value(StoreKey("key")))?.data == Data("fourth".utf8))
-    #expect(try await engine.entry(StoreKey("key"))?.value == Data("fourth".utf8))
+    #expect(try slots.read(.value(KeyName("key")))?.data == Data("fourth".utf8))
+    #expect(try await engine.entry(KeyName("key"))?.value == Data("fourth".utf8))
     let revision = engine.latestRevision
     try await engine.close()
     let again = try await open()
-    #expect(try await again.entry(StoreKey("key"))?.value == Data("fourth".utf8))
+    #expect(try await again.entry(KeyName("key"))?.value == Data("fourth".utf8))
     #expect(again.latestRevision == revision)
-    #expect(try Set(slots.list()) == [.value(key), .value(StoreKey("other"))])
+    #expect(try Set(slots.list()) == [.value(key), .value(KeyName("other"))])
     try await again.close()
   }
 
@@ -127,7 +127,7 @@ extension Slot {
     func open() async throws -> SlotEngine {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
-    let (key, other) = (StoreKey("key"), StoreKey("other"))
+    let (key, other) = (KeyName("key"), KeyName("other"))
     var engine = try await open()
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
@@ -160,7 +160,7 @@ extension Slot {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
     let isCut = Locked(false)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.atStep = { step in
       // As if power was lost here: the staged value is gone and nothing more reaches the shelf.
       if step == .committed, !isCut.withLock({ $0 }) {
@@ -171,14 +171,14 @@ extension Slot {
     defer { try? FileManager.default.removeItem(atPath: directory.url.path + ".copy") }
     let engine = try await SlotEngine.open(
       slots, journalIn: directory.url.path, name: "shelf:cut", configuration: configuration)
-    let record = WriteBatch.Operation.putRecord(SystemRecordName("test.record" as StoreKey), Data("r".utf8))
-    let batch = WriteBatch([.put(StoreKey("key"), Data("1".utf8))] + (hasRecord ? [record] : []))
+    let record = WriteBatch.Operation.putRecord(SystemRecord.Name("test.record" as KeyName), Data("r".utf8))
+    let batch = WriteBatch([.put(KeyName("key"), Data("1".utf8))] + (hasRecord ? [record] : []))
     try await engine.commit(batch, from: origin)
     try await engine.close()
     let again = try await SlotEngine.open(
       UnsteadySlots(), journalIn: directory.url.path + ".copy", name: "shelf:copy")
-    #expect(try await again.recoveryReport().lost == (hasRecord ? [StoreKey("key")] : []))
-    #expect(try await again.entry(StoreKey("key")) == nil)
+    #expect(try await again.recoveryReport().lost == (hasRecord ? [KeyName("key")] : []))
+    #expect(try await again.entry(KeyName("key")) == nil)
     try await again.close()
   }
 
@@ -190,7 +190,7 @@ extension Slot {
       try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
     }
     var engine = try await open()
-    let key = StoreKey("key")
+    let key = KeyName("key")
     try await put(engine, "key", "secret")
     slots.failing.withLock { $0 = [key] }
     for round in 0..<3 {
@@ -218,7 +218,7 @@ extension Slot {
     let directory = try TemporaryDirectory()
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:unsteady")
-    let key = StoreKey("key")
+    let key = KeyName("key")
     try await put(engine, "key", "first")
     slots.failing.withLock { $0 = [key] }
     await #expect(throws: StorageError.self) { try await put(engine, "key", "second") }
@@ -238,7 +238,7 @@ extension Slot {
     let slots = UnsteadySlots()
     let engine = try await SlotEngine.open(slots, journalIn: directory.url.path, name: "shelf:stuck")
     try await put(engine, "key", "1")
-    let key = StoreKey("key")
+    let key = KeyName("key")
     slots.failing.withLock { _ = $0.insert(key) }
     let error = await #expect(throws: StorageError.self) {
       try await engine.commit(WriteBatch([.delete(key)]), from: origin)

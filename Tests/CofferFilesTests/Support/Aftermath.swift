@@ -33,7 +33,7 @@ struct Aftermath {
     if mustBeNew { #expect(isNew, comment) }
     if mustBeOld { #expect(!isNew, comment) }
     for (key, value) in isNew ? after : before {
-      #expect(try await engine.entry(StoreKey(key))?.value == Data(value.utf8), comment)
+      #expect(try await engine.entry(KeyName(key))?.value == Data(value.utf8), comment)
     }
     let journal = try await commits(engine, after: revision)
     #expect(journal.count == (isNew ? 1 : 0) + (isLaterStored ? 1 : 0), "\(journal); \(comment)")
@@ -48,7 +48,7 @@ struct Aftermath {
   /// Checks that the files are exactly the values and that nothing is left staged.
   private func checkFiles(_ values: [String: String]) throws {
     var expected: [String: Data] = [:]
-    for (key, value) in values { expected[FileName(try StoreKey(key)).string] = Data(value.utf8) }
+    for (key, value) in values { expected[FileName(try KeyName(key)).string] = Data(value.utf8) }
     #expect(try directory.contents() == expected, comment)
     for folder in ["staged", "retained", "quarantine"] {
       #expect(try directory.names(in: folder) == [], "\(folder); \(comment)")

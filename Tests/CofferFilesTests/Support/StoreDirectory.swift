@@ -17,8 +17,8 @@ final class StoreDirectory: Sendable {
     url = parent.url.appendingPathComponent("store", isDirectory: true)
   }
 
-  func open(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> SlotEngine {
-    var configuration = SlotConfiguration()
+  func open(_ configure: (inout SlotEngine.Configuration) -> Void = { _ in }) async throws -> SlotEngine {
+    var configuration = SlotEngine.Configuration()
     configure(&configuration)
     return try await SlotEngine.files(in: url, configuration: configuration)
   }
@@ -41,7 +41,7 @@ final class StoreDirectory: Sendable {
     return directory
   }
 
-  func file(_ key: String) throws -> String { path + "/" + FileName(try StoreKey(key)).string }
+  func file(_ key: String) throws -> String { path + "/" + FileName(try KeyName(key)).string }
 
   /// Replaces the file of a value by renaming a new one, as careful editors do.
   func replace(_ key: String, _ text: String) throws {
@@ -78,7 +78,7 @@ final class StoreDirectory: Sendable {
 func values(_ engine: SlotEngine) async throws -> [String: String] {
   try await engine.withSnapshot { snapshot in
     var values: [String: String] = [:]
-    var last: StoreKey?
+    var last: KeyName?
     while true {
       let page = try await snapshot.page(prefix: nil, after: last, limit: 1_000)
       guard let end = page.last else { return values }

@@ -187,7 +187,8 @@ import Testing
   @Test("Two sources of key material for one store are refused")
   func sources() async throws {
     let hsm = plain(
-      "hsm", String.self, in: Self.database, security: .encrypted(EncryptionPolicy(.aes256, keyMaterial: "hsm")))
+      "hsm", String.self, in: Self.database,
+      security: .encrypted(SecurityPolicy.Encryption(.aes256, keyMaterial: "hsm")))
     try await fixture.use(settings) { router in
       try await router.set("x", for: secret)
       await expectError(.invalidDeclaration, "secret") { try await router.set("x", for: hsm) }

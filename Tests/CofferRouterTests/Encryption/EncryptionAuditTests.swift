@@ -15,7 +15,7 @@ import Testing
     static let plain = key("plain", .fileSystem(.documents), nil)
     static let hsm = key(
       "hsm", .fileSystem(.custom(URL(fileURLWithPath: "/nonexistent/of-hsm"))),
-      .encrypted(EncryptionPolicy(.aes256, keyMaterial: "hsm")))
+      .encrypted(SecurityPolicy.Encryption(.aes256, keyMaterial: "hsm")))
     static func key(_ name: String, _ domain: StorageDomain, _ security: SecurityPolicy?) -> TypedKey<String> {
       TypedKey(name, in: domain, owner: "Shop", about: "A text.", as: .json, security: security)
     }

@@ -15,12 +15,12 @@ import Testing
   }
 
   private static let policies = [
-    EncryptionPolicy.aes256, .chaCha20Poly1305, EncryptionPolicy(.aes256, keyMaterial: "hsm"),
+    SecurityPolicy.Encryption.aes256, .chaCha20Poly1305, SecurityPolicy.Encryption(.aes256, keyMaterial: "hsm"),
   ]
 
   // Requirement 4.11
   @Test("A value opens with its name and its key only", arguments: policies)
-  func roundTrip(_ policy: EncryptionPolicy) async throws {
+  func roundTrip(_ policy: SecurityPolicy.Encryption) async throws {
     let envelope = try await helper().encrypt(Self.secret, name: "token", policy: policy)
     #expect(envelope.count == Self.secret.count + 80 && envelope.range(of: Self.secret) == nil)
     #expect(try await helper().encrypt(Self.secret, name: "token", policy: policy) != envelope)
@@ -114,7 +114,7 @@ import Testing
   func noKey() async throws {
     await expectError(.unavailable, "key") {
       _ = try await helper().encrypt(
-        Self.secret, name: "k", policy: EncryptionPolicy(.aes256, keyMaterial: "missing"))
+        Self.secret, name: "k", policy: SecurityPolicy.Encryption(.aes256, keyMaterial: "missing"))
     }
     await expectError(.invalidKey) { _ = try await helper().encrypt(Self.secret, name: "", policy: .aes256) }
   }

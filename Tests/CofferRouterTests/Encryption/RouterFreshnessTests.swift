@@ -23,7 +23,7 @@ import Testing
     settings = configured { configuration in
       configuration.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test")
       let anchors = URL(fileURLWithPath: fixture.path("anchors"))
-      configuration.encryption.freshness = { FreshnessSettings(anchor: FileAnchor(in: anchors, for: $0)) }
+      configuration.encryption.rollbackProtection = { RollbackProtection(anchor: FileAnchor(in: anchors, for: $0)) }
     }
   }
 
@@ -130,7 +130,7 @@ import Testing
     }
     try await write("one")
     var without = settings
-    without.encryption.freshness = nil
+    without.encryption.rollbackProtection = nil
     try await fixture.use(without) { router in
       await expectError(.unsupported) { try await router.acceptRollback(of: Self.database) }
       await expectError(.unsupported) { try await router.acceptRollback(of: Self.files) }

@@ -35,10 +35,10 @@ import Testing
   }
 
   /// The ids of the data keys of the stored envelopes, by their keys.
-  private func keyIDs(_ domain: StorageDomain, _ router: StorageRouter) async throws -> [StoreKey: Data] {
+  private func keyIDs(_ domain: StorageDomain, _ router: StorageRouter) async throws -> [KeyName: Data] {
     var engine = try await router.openStores.store(of: domain).engine
     while let decorator = engine as? any EngineDecorator { engine = decorator.base }
-    var ids: [StoreKey: Data] = [:]
+    var ids: [KeyName: Data] = [:]
     for entry in try await engine.withSnapshot({ try await $0.page(prefix: nil, after: nil, limit: 1_000) }) {
       if entry.value.prefix(5) == Data([0xFF] + "CENV".utf8) { ids[entry.key] = Data(entry.value[32..<64]) }
     }
@@ -106,7 +106,7 @@ import Testing
   func oneFails() async throws {
     let hsm = plain(
       "hsm", String.self, in: .fileSystem(.documents),
-      security: .encrypted(EncryptionPolicy(.aes256, keyMaterial: "hsm")))
+      security: .encrypted(SecurityPolicy.Encryption(.aes256, keyMaterial: "hsm")))
     let provided = configured {
       $0.encryption = settings.encryption
       $0.encryption.providers["hsm"] = FixedKeyMaterial(first: 9)

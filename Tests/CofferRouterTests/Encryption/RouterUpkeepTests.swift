@@ -28,7 +28,7 @@ import Testing
   }
 
   /// Returns the id of the data key of a stored envelope.
-  private func keyID(_ key: StoreKey, _ router: StorageRouter) async throws -> Data? {
+  private func keyID(_ key: KeyName, _ router: StorageRouter) async throws -> Data? {
     try await stored(router).entry(key).map { Data($0.value[32..<64]) }
   }
 
@@ -103,8 +103,8 @@ import Testing
   func freshness() async throws {
     let anchor = URL(fileURLWithPath: fixture.path("anchor"))
     var guarded = settings
-    guarded.encryption.freshness = { store in
-      store.hasPrefix("sqlite:") ? FreshnessSettings(anchor: FileAnchor(anchor)) : nil
+    guarded.encryption.rollbackProtection = { store in
+      store.hasPrefix("sqlite:") ? RollbackProtection(anchor: FileAnchor(anchor)) : nil
     }
     let path = fixture.path("data/com.example.shop/coffer.db")
     try await fixture.use(guarded) { router in
@@ -134,7 +134,7 @@ import Testing
       return try await keyID("secret", router)
     }
     var automatic = settings
-    automatic.encryption.automaticRotation = RotationPolicy(maximumAge: .seconds(90 * 86_400))
+    automatic.encryption.automaticRotation = KeyRotation.Policy(maximumAge: .seconds(90 * 86_400))
     try await fixture.use(automatic) { router in
       #expect(try await router.get(secret) == "s")
       try await eventually("the key is replaced") { try await keyID("secret", router) != first }

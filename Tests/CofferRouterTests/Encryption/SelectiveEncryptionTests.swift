@@ -39,7 +39,7 @@ import Testing
       try await router.set("a", for: name)
       let changes = try await router.changes(of: name)
       let raw = try await router.engine(of: Self.database)
-      #expect(try await raw.record(SystemRecordName("encryption" as StoreKey)) == nil, "no ring before it is needed")
+      #expect(try await raw.record(SystemRecord.Name("encryption" as KeyName)) == nil, "no ring before it is needed")
       struct Second: StorageKeyCatalog {
         let name = "Second"
         let allKeys: [AnyStorageKey]

@@ -21,7 +21,7 @@ import Testing
   }
 
   /// The name of the only record in the new store.
-  private func record() throws -> SystemRecordName {
+  private func record() throws -> SystemRecord.Name {
     let commits = try #require(stores.new.recentCommits(after: .zero))
     return try #require(commits.lazy.flatMap(\.changed.records).first)
   }
@@ -74,7 +74,7 @@ import Testing
     for number in 1...3 { try await router.set("v", for: plain("old \(number)", String.self, in: .engine("old"))) }
     try await router.registerCatalog(Catalog(allKeys: [.key(failing)] + others.map { .key($0) }))
     let run = router.migrateRegisteredKeys()
-    var last: RouterMigrationProgress?
+    var last: RouterMigration.State?
     for await state in run.updates {
       #expect(state.keys >= last?.keys ?? 0 && state.totalKeys == 4)
       last = state

@@ -92,7 +92,7 @@ import Testing
     let fixture = try RouterFixture()
     let engine = try await SQLiteEngine.open(at: fixture.path("old.db"))
     let (token, other) = (Data(#""plain token""#.utf8), Data("other".utf8))
-    for (name, value) in [("old" as StoreKey, token), ("other", other)] {
+    for (name, value) in [("old" as KeyName, token), ("other", other)] {
       try await engine.commit(WriteBatch([.put(name, value)]), from: StoreOrigin())
       _ = try await engine.quarantine(try #require(try await engine.entry(name)))
     }

@@ -58,7 +58,7 @@ import Testing
         Forwarding(base: Forwarding(base: try await kind.open(in: location.directory, .readOnly)))
       }
       try await kind.conformance.runReadOnly { location in
-        let late = ReopeningEngine(
+        let late = RetryingEngine(
           StorageError(.unavailable, "Not yet."), description: "late",
           capabilities: StoreCapabilities([], maximumValueSize: 1)
         ) { try await kind.open(in: location.directory, .readOnly) }
@@ -73,12 +73,12 @@ import Testing
   func decorator() async throws {
     let engine = MemoryEngine()
     let reading = ReadOnlyEngine(engine)
-    let batch = WriteBatch([.put(StoreKey("a"), Data("1".utf8))])
+    let batch = WriteBatch([.put(KeyName("a"), Data("1".utf8))])
     await expectError(.readOnly, "read-only access was requested") {
       _ = try await reading.commit(batch, from: StoreOrigin())
     }
     try await engine.commit(batch, from: StoreOrigin())
-    #expect(try await reading.entry(StoreKey("a"))?.value == Data("1".utf8))
+    #expect(try await reading.entry(KeyName("a"))?.value == Data("1".utf8))
     #expect(reading.isReadOnly && !engine.isReadOnly)
   }
 
@@ -106,26 +106,26 @@ import Testing
       try await open("s\($0.id)", .readOnly)
     }
     let writer = try await open("locked", .readWrite)
-    try await writer.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: StoreOrigin())
+    try await writer.commit(WriteBatch([.put(KeyName("a"), Data("1".utf8))]), from: StoreOrigin())
     try await writer.close()
     // Another data directory, without a journal.
     try FileManager.default.removeItem(at: journals)
     let late = try await open("locked", .readOnly)
-    #expect(try await late.entry(StoreKey("a"))?.value == Data("1".utf8))
+    #expect(try await late.entry(KeyName("a"))?.value == Data("1".utf8))
     try keyring.lock()
     let reading = try await open("locked", .readOnly)
     for engine in [late, reading] {
-      await expectError(.unavailable, "locked") { _ = try await engine.entry(StoreKey("a")) }
+      await expectError(.unavailable, "locked") { _ = try await engine.entry(KeyName("a")) }
       await expectError(.unavailable, "locked") { _ = try await engine.summaries() }
       await expectError(.readOnly) {
-        _ = try await engine.commit(WriteBatch([.delete(StoreKey("a"))]), from: StoreOrigin())
+        _ = try await engine.commit(WriteBatch([.delete(KeyName("a"))]), from: StoreOrigin())
       }
     }
     let state = await reading.currentAvailability
     #expect(!state.isUsable)
     try keyring.unlock("correct horse")
     for await state in reading.availability() where state.isUsable { break }
-    #expect(try await reading.entry(StoreKey("a"))?.value == Data("1".utf8))
+    #expect(try await reading.entry(KeyName("a"))?.value == Data("1".utf8))
     for engine in [late, reading] { try await engine.close() }
     #expect(!FileManager.default.fileExists(atPath: journals.path))
   }

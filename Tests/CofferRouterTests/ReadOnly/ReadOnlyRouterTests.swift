@@ -171,7 +171,7 @@ extension StorageKeys {
     await expectError(.readOnly) { try await persistence.saveBatch([("n", 1), ("m", 2)]) }
     let store = TypedStore(engine: engine)
     await expectError(.readOnly) { try await store.saveIfUnchanged(1, for: "n", since: nil) }
-    await expectError(.readOnly) { try await store.saveAll([(StoreKey("n"), 1), (StoreKey("m"), 2)]) }
+    await expectError(.readOnly) { try await store.saveAll([(KeyName("n"), 1), (KeyName("m"), 2)]) }
     let vault = SwiftVault.service(over: engine)
     do {
       try await vault.saveData(Data(), forKey: "n", transactionID: UUID())

@@ -15,7 +15,7 @@ import Testing
     for start in stride(from: 0, to: values, by: 50) {
       let operations = try (start..<min(start + 50, values)).map { number in
         WriteBatch.Operation.put(
-          try StoreKey("k\(number)"), Data(repeating: UInt8(truncatingIfNeeded: number), count: size))
+          try KeyName("k\(number)"), Data(repeating: UInt8(truncatingIfNeeded: number), count: size))
       }
       try await engine.commit(WriteBatch(operations, durability: .relaxed), from: origin)
     }
@@ -46,11 +46,11 @@ import Testing
     #expect(progress.contains { $0.phase == .copying } && progress.last?.phase == .verifying)
     #expect(progress.last.map { $0.bytes == $0.totalBytes } == true)
     // The backup does not contain later commits.
-    try await engine.commit(WriteBatch([.delete(StoreKey("k1"))]), from: origin)
+    try await engine.commit(WriteBatch([.delete(KeyName("k1"))]), from: origin)
     let copy = try await SQLiteEngine.open(at: report.path)
-    #expect(try await copy.entry(StoreKey("k1"))?.value == Data(repeating: 1, count: 500))
-    try await copy.commit(WriteBatch([.put(StoreKey("new"), Data())]), from: origin)
-    #expect(try await engine.entry(StoreKey("new")) == nil)
+    #expect(try await copy.entry(KeyName("k1"))?.value == Data(repeating: 1, count: 500))
+    try await copy.commit(WriteBatch([.put(KeyName("new"), Data())]), from: origin)
+    #expect(try await engine.entry(KeyName("new")) == nil)
     for engine in [engine, copy] { try await engine.close() }
   }
 
@@ -66,8 +66,8 @@ import Testing
       #expect(copy.latestRevision >= report.revision)
       for name in ["w0", "w1", "w2"] {
         let (left, right) = try await copy.withSnapshot { snapshot in
-          let left = try await snapshot.page(prefix: StoreKey("\(name)/left/"), after: nil, limit: .max)
-          return (left, try await snapshot.page(prefix: StoreKey("\(name)/right/"), after: nil, limit: .max))
+          let left = try await snapshot.page(prefix: KeyName("\(name)/left/"), after: nil, limit: .max)
+          return (left, try await snapshot.page(prefix: KeyName("\(name)/right/"), after: nil, limit: .max))
         }
         #expect(left.count > 20 && left.map(\.value) == right.map(\.value), "half a batch of \(name)")
         // The writer commits its numbers in order, so one state contains each number up to the last.
@@ -107,7 +107,7 @@ import Testing
     let error = await #expect(throws: StorageError.self) { try await engine.backup(to: disk.path + "/a.db") }
     #expect(error?.code == .diskFull && error?.location.contains("copies/a.db") == true, "\(error.debugDescription)")
     #expect(try names(directory) == [])
-    #expect(try await engine.entry(StoreKey("k1")) != nil)
+    #expect(try await engine.entry(KeyName("k1")) != nil)
     try disk.resize(to: "32m")
     #expect(try await engine.backup(to: disk.path + "/a.db").values == 1_000)
     try await engine.close()

@@ -22,7 +22,7 @@ import Testing
       try await engine.put("only-old", "x")
       try await engine.backup(to: backup)
       try await engine.put("k", "new")
-      try await engine.commit(WriteBatch([.delete(StoreKey("only-old"))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.delete(KeyName("only-old"))]), from: StoreOrigin())
       try await engine.put("only-new", "y")
       try await engine.close()
     }
@@ -177,7 +177,7 @@ import Testing
     helper.kill()
     helper.wait()
     let engine = try await SQLiteEngine.open(at: scene.store)
-    #expect(try await engine.entry(StoreKey("k"))?.value == Data("newer".utf8))
+    #expect(try await engine.entry(KeyName("k"))?.value == Data("newer".utf8))
     try await engine.close()
     try await SQLiteEngine.restore(from: scene.backup, to: scene.store)
   }
@@ -193,7 +193,7 @@ import Testing
     let report = try await here.withSnapshot { [scene, options] snapshot in
       let report = try await SQLiteEngine.restore(from: scene.backup, to: scene.store, options: options)
       // An open snapshot keeps its state.
-      #expect(try await snapshot.entries([StoreKey("k")]).first??.value == Data("new".utf8))
+      #expect(try await snapshot.entries([KeyName("k")]).first??.value == Data("new".utf8))
       return report
     }
     // The handle ends, and its streams finish.
@@ -207,7 +207,7 @@ import Testing
     helper.wait()
     try await here.close()
     let engine = try await SQLiteEngine.open(at: scene.store)
-    #expect(try await engine.entry(StoreKey("only-old")) != nil && engine.latestRevision >= report.revision)
+    #expect(try await engine.entry(KeyName("only-old")) != nil && engine.latestRevision >= report.revision)
     let kept = try await SQLiteEngine.open(at: try #require(report.replaced))
     #expect(try await kept.content() == ["k": "new", "only-new": "y"])
     for engine in [engine, kept] { try await engine.close() }
@@ -249,7 +249,7 @@ import Testing
 
 extension SQLiteEngine {
   fileprivate func put(_ key: String, _ text: String) async throws {
-    try await commit(WriteBatch([.put(StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
+    try await commit(WriteBatch([.put(KeyName(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   fileprivate func content() async throws -> [String: String] {

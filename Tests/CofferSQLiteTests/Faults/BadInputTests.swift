@@ -80,7 +80,7 @@ import Testing
 
   @Test func aMissingStoreThatMustExist() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.createsIfMissing = false
     await expectError(.notFound) {
       _ = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
@@ -97,7 +97,7 @@ import Testing
     await expectError(.damaged) {
       let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
       do {
-        for index in 0..<2_000 { _ = try await engine.entry(StoreKey("key\(index)")) }
+        for index in 0..<2_000 { _ = try await engine.entry(KeyName("key\(index)")) }
       } catch {
         try await engine.close()
         throw error
@@ -110,7 +110,7 @@ import Testing
     try await makeStore(directory)
     truncate(directory.path("store.db"), 0)
     for creates in [true, false] {
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.createsIfMissing = creates
       await expectError(.damaged, contains: "-wake") {
         _ = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
@@ -126,9 +126,9 @@ import Testing
     try FileManager.default.copyItem(atPath: path, toPath: backup)
     let engine = try await SQLiteEngine.open(at: path)
     for index in 0..<200 {
-      try await engine.commit(WriteBatch([.put(StoreKey("later\(index)"), Data(count: 300))]), from: origin)
+      try await engine.commit(WriteBatch([.put(KeyName("later\(index)"), Data(count: 300))]), from: origin)
     }
-    try await engine.commit(WriteBatch([.clear(prefix: StoreKey("key"))]), from: origin)
+    try await engine.commit(WriteBatch([.clear(prefix: KeyName("key"))]), from: origin)
     try await engine.close()
     try FileManager.default.removeItem(atPath: path)
     try FileManager.default.copyItem(atPath: backup, toPath: path)
@@ -156,7 +156,7 @@ import Testing
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let mode = try await SQLiteDatabase(engine: engine).read { try $0.query("PRAGMA journal_mode") { $0.text(0) } }
     #expect(mode == ["wal"])
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), Data())]), from: origin)
     try await engine.close()
   }
 
@@ -179,7 +179,7 @@ import Testing
     var refusal: StorageError?
     try await eventually("a commit is refused") {
       do {
-        try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
+        try await engine.commit(WriteBatch([.put(KeyName("a"), Data())]), from: origin)
       } catch let error as StorageError {
         refusal = error
       }
@@ -200,7 +200,7 @@ import Testing
     helper.wait()
     try FileManager.default.moveItem(atPath: path, toPath: path + ".moved")
     for creates in [true, false] {
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.createsIfMissing = creates
       await expectError(.damaged, contains: "-wal") {
         _ = try await SQLiteEngine.open(at: path, configuration: configuration)
@@ -208,7 +208,7 @@ import Testing
     }
     try FileManager.default.moveItem(atPath: path + ".moved", toPath: path)
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(try await engine.entry(StoreKey("p/left/20")) != nil)
+    #expect(try await engine.entry(KeyName("p/left/20")) != nil)
     try await engine.close()
   }
 
@@ -223,25 +223,25 @@ import Testing
     try bytes.write(to: url)
 
     let reports = Locked<[DamageReport]>([])
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.onDamage = { report in reports.withLock { $0.append(report) } }
     let engine = try await SQLiteEngine.open(at: url.path, configuration: configuration)
     for _ in 0..<2 {
-      await expectError(.damaged, contains: "key7") { _ = try await engine.entry(StoreKey("key7")) }
+      await expectError(.damaged, contains: "key7") { _ = try await engine.entry(KeyName("key7")) }
     }
     #expect(reports.withLock { $0.map(\.key?.string) } == ["key7"])
-    #expect(try await engine.entry(StoreKey("key8"))?.value == Data("value-8!".utf8))
+    #expect(try await engine.entry(KeyName("key8"))?.value == Data("value-8!".utf8))
     // A listing ends before the damaged key, fails at it, and continues after it.
     let firstPage = try await engine.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 100) }
     #expect(firstPage.last?.key.string == "key6")
     await expectError(.damaged, contains: "key7") {
-      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key6"), limit: 100) }
+      _ = try await engine.withSnapshot { try await $0.page(prefix: nil, after: KeyName("key6"), limit: 100) }
     }
-    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: StoreKey("key7"), limit: 100) }
+    let rest = try await engine.withSnapshot { try await $0.page(prefix: nil, after: KeyName("key7"), limit: 100) }
     #expect(rest.map(\.key.string) == ["key8", "key9"])
     // Writing the key again repairs it; the damaged bytes stay in quarantine.
-    try await engine.commit(WriteBatch([.put(StoreKey("key7"), Data("new".utf8))]), from: origin)
-    #expect(try await engine.entry(StoreKey("key7"))?.value == Data("new".utf8))
+    try await engine.commit(WriteBatch([.put(KeyName("key7"), Data("new".utf8))]), from: origin)
+    #expect(try await engine.entry(KeyName("key7"))?.value == Data("new".utf8))
     let kept = try await SQLiteDatabase(engine: engine).read { transaction in
       try transaction.query("SELECT value FROM coffer_quarantine") { $0.blob(0) }
     }
@@ -251,14 +251,14 @@ import Testing
 
   @Test func valuesOverTheLimit() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.maximumValueSize = 1_000
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     await expectError(.valueTooLarge, contains: "big") {
       try await engine.commit(
-        WriteBatch([.put(StoreKey("small"), Data()), .put(StoreKey("big"), Data(count: 1_001))]), from: origin)
+        WriteBatch([.put(KeyName("small"), Data()), .put(KeyName("big"), Data(count: 1_001))]), from: origin)
     }
-    #expect(try await engine.entry(StoreKey("small")) == nil)
+    #expect(try await engine.entry(KeyName("small")) == nil)
     try await engine.close()
     // The reported limit never exceeds that of SQLite, whatever is configured.
     configuration.maximumValueSize = .max
@@ -270,21 +270,21 @@ import Testing
 
   @Test func aLockThatAnotherProcessHoldsForTooLong() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 50
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let helper = try HelperProcess(["hold-lock", directory.path("store.db")])
     #expect(try helper.line() == "holding")
     for durability in [StoreDurability.full, .relaxed] {
       await expectError(.busy) {
-        try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())], durability: durability), from: origin)
+        try await engine.commit(WriteBatch([.put(KeyName("a"), Data())], durability: durability), from: origin)
       }
     }
-    #expect(try await engine.entry(StoreKey("held")) == nil)
+    #expect(try await engine.entry(KeyName("held")) == nil)
     helper.tell("go")
     helper.wait()
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data())]), from: origin)
-    #expect(try await engine.entry(StoreKey("held")) != nil)
+    try await engine.commit(WriteBatch([.put(KeyName("a"), Data())]), from: origin)
+    #expect(try await engine.entry(KeyName("held")) != nil)
     try await engine.close()
   }
 
@@ -292,7 +292,7 @@ import Testing
   private func makeStore(_ directory: TemporaryDirectory, values: Int = 10) async throws {
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     var batch = WriteBatch()
-    for index in 0..<values { batch.put(try StoreKey("key\(index)"), Data("value-\(index)!".utf8)) }
+    for index in 0..<values { batch.put(try KeyName("key\(index)"), Data("value-\(index)!".utf8)) }
     try await engine.commit(batch, from: origin)
     try await engine.close()
   }

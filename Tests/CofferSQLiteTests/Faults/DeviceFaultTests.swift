@@ -72,8 +72,8 @@ import Testing
     #expect(lines.suffix(2) == ["read ok", "reopened whole"], "\(lines)")
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     for number in 0..<4 {
-      let isThere = try await engine.entry(StoreKey("left/\(number)")) != nil
-      let both = try await engine.entry(StoreKey("right/\(number)")) != nil
+      let isThere = try await engine.entry(KeyName("left/\(number)")) != nil
+      let both = try await engine.entry(KeyName("right/\(number)")) != nil
       #expect(isThere == both)
       if lines.contains("ack \(number)") { #expect(isThere) }
       if lines.contains(where: { $0.hasPrefix("failed \(number)") }) { #expect(!isThere) }
@@ -93,7 +93,7 @@ import Testing
     for index in 0..<200 where failure == nil {
       do {
         let value = Data(repeating: UInt8(index), count: 100_000)
-        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: origin)
+        try await engine.commit(WriteBatch([.put(KeyName("v\(index)"), value)]), from: origin)
         stored += 1
       } catch let error as StorageError {
         failure = error
@@ -103,12 +103,12 @@ import Testing
     #expect(stored > 10)
     // Every stored value is readable, the store stays open, and it accepts values again once there is space.
     for index in 0..<stored {
-      #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
+      #expect(try await engine.entry(KeyName("v\(index)"))?.value == Data(repeating: UInt8(index), count: 100_000))
     }
-    #expect(try await engine.entry(StoreKey("v\(stored)")) == nil)
+    #expect(try await engine.entry(KeyName("v\(stored)")) == nil)
     try disk.resize(to: "32m")
-    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: origin)
-    #expect(try await engine.entry(StoreKey("after")) != nil)
+    try await engine.commit(WriteBatch([.put(KeyName("after"), Data("x".utf8))]), from: origin)
+    #expect(try await engine.entry(KeyName("after")) != nil)
     try await engine.close()
   }
 
@@ -123,7 +123,7 @@ import Testing
         group.addTask {
           let size = index == 20 ? 30_000_000 : 100
           do {
-            let batch = WriteBatch([.put(try StoreKey("k\(index)"), Data(repeating: UInt8(index), count: size))])
+            let batch = WriteBatch([.put(try KeyName("k\(index)"), Data(repeating: UInt8(index), count: size))])
             _ = try await engine.commit(batch, from: StoreOrigin())
             return (index, nil)
           } catch {
@@ -135,7 +135,7 @@ import Testing
     }
     for (index, code) in results {
       #expect(code == (index == 20 ? .diskFull : nil), "batch \(index)")
-      #expect((try await engine.entry(StoreKey("k\(index)")) != nil) == (index != 20))
+      #expect((try await engine.entry(KeyName("k\(index)")) != nil) == (index != 20))
     }
     try await engine.close()
   }
@@ -151,7 +151,7 @@ import Testing
     try await engine.commit(WriteBatch([.put("before", Data("1".utf8), attributes)]), from: StoreOrigin())
     let revision = engine.latestRevision
     let prefix = String(repeating: "k", count: 600)
-    let keys = try (0..<15_000).map { try StoreKey(prefix + "\($0)") }
+    let keys = try (0..<15_000).map { try KeyName(prefix + "\($0)") }
     let error = await #expect(throws: StorageError.self) {
       try await engine.commit(WriteBatch(keys.map { .put($0, Data("2".utf8), attributes) }), from: StoreOrigin())
     }

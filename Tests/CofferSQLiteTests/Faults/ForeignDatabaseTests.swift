@@ -11,7 +11,7 @@ import Testing
 struct ForeignDatabaseTests {
   private func refusal(_ path: String, _ access: StoreAccess = .readWrite) async throws -> StorageError {
     let before = try Data(contentsOf: URL(fileURLWithPath: path))
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = access
     do {
       try await SQLiteEngine.open(at: path, configuration: configuration).close()

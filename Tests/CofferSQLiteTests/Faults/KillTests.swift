@@ -39,10 +39,10 @@ import Testing
       let acknowledged = lines.filter { $0.hasPrefix("ack") && $0 != "ack before" }.count
       if begun > acknowledged { killsInsideCommits += 1 }
       let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-      #expect(try await engine.entry(StoreKey("before")) != nil)
+      #expect(try await engine.entry(KeyName("before")) != nil)
       for number in 0..<4 {
-        let left = try await engine.entry(StoreKey("left/\(number)"))
-        let right = try await engine.entry(StoreKey("right/\(number)"))
+        let left = try await engine.entry(KeyName("left/\(number)"))
+        let right = try await engine.entry(KeyName("right/\(number)"))
         #expect((left == nil) == (right == nil), "half a batch after a kill at \(call) \(step)")
         if lines.contains("ack \(number)") { #expect(left != nil, "lost after a kill at \(call) \(step)") }
       }
@@ -86,8 +86,8 @@ private struct KillLoop {
     let begun = lines.filter { $0.hasPrefix("begin") }.count
     let engine = try await SQLiteEngine.open(at: path)
     let (left, right) = try await engine.withSnapshot { snapshot in
-      let left = try await snapshot.page(prefix: StoreKey("\(name)/left/"), after: nil, limit: .max)
-      let right = try await snapshot.page(prefix: StoreKey("\(name)/right/"), after: nil, limit: .max)
+      let left = try await snapshot.page(prefix: KeyName("\(name)/left/"), after: nil, limit: .max)
+      let right = try await snapshot.page(prefix: KeyName("\(name)/right/"), after: nil, limit: .max)
       return (left, right)
     }
     #expect(left.count >= acknowledged, "round \(round), seed \(seed): \(acknowledged - left.count) lost")

@@ -70,7 +70,7 @@ import Testing
     #expect(engine.latestRevision == position.revision && engine.latestPosition.epoch != position.epoch)
     // The commit of the position is still in the journal, so the subscriber resumes after it.
     var changes = engine.changes(since: position).makeAsyncIterator()
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     guard case .commit(let commit)? = await changes.next() else { throw TestFailure("a reload instead of the commit") }
     #expect(commit.revision == position.revision.next)
     try await engine.close()
@@ -83,7 +83,7 @@ import Testing
     let copy = try directory.bytes()
     let first = try await SQLiteEngine.open(at: path)
     for number in 0..<5 {
-      try await first.commit(WriteBatch([.put(StoreKey("old"), Data("\(number)".utf8))]), from: StoreOrigin())
+      try await first.commit(WriteBatch([.put(KeyName("old"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     let position = first.latestPosition
     try await first.close()
@@ -91,7 +91,7 @@ import Testing
     try directory.change { $0 = copy }
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<8 {
-      try await engine.commit(WriteBatch([.put(StoreKey("new"), Data("\(number)".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("new"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     #expect(position.revision < engine.latestRevision)
     var changes = engine.changes(since: position).makeAsyncIterator()
@@ -107,7 +107,7 @@ import Testing
     try FileManager.default.copyItem(atPath: path, toPath: old)
     let engine = try await SQLiteEngine.open(at: path)
     for number in 0..<5 {
-      try await engine.commit(WriteBatch([.put(StoreKey("new"), Data("\(number)".utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("new"), Data("\(number)".utf8))]), from: StoreOrigin())
     }
     // Like the `.restore` command of SQLite's shell: through the same file and its log.
     try restore(path, from: old)
@@ -115,7 +115,7 @@ import Testing
     var refusal: StorageError?
     while refusal == nil, ContinuousClock.now < deadline {
       do {
-        try await engine.commit(WriteBatch([.put(StoreKey("late"), Data())]), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("late"), Data())]), from: StoreOrigin())
       } catch let error as StorageError {
         refusal = error
       }
@@ -137,9 +137,9 @@ import Testing
     let directory = try await closedStore(values: 5)
     let path = directory.path("store.db")
     let other = try await SQLiteEngine.open(at: directory.path("other.db"))
-    for _ in 0..<9 { try await other.commit(WriteBatch([.put(StoreKey("o"), Data())]), from: StoreOrigin()) }
+    for _ in 0..<9 { try await other.commit(WriteBatch([.put(KeyName("o"), Data())]), from: StoreOrigin()) }
     try await other.close()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = access
     let writer = try await SQLiteEngine.open(at: path)
     let engine = access == .readOnly ? try await SQLiteEngine.open(at: path, configuration: configuration) : writer
@@ -148,7 +148,7 @@ import Testing
     try await finish(end, within: .seconds(60))
     guard case .unavailable(let reason)? = await firstAvailability(engine) else { throw TestFailure("not told") }
     #expect(reason.contains("replaced"), "\(reason)")
-    let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey("o")) }
+    let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(KeyName("o")) }
     #expect(error?.code == .closed)
     try? await engine.close()
     try? await writer.close()
@@ -159,7 +159,7 @@ import Testing
     let old = try directory.bytes()
     let path = directory.path("store.db")
     var engine = try await SQLiteEngine.open(at: path)
-    for _ in 0..<5 { try await engine.commit(WriteBatch([.put(StoreKey("new"), Data())]), from: StoreOrigin()) }
+    for _ in 0..<5 { try await engine.commit(WriteBatch([.put(KeyName("new"), Data())]), from: StoreOrigin()) }
     try await engine.close()
     engine = try await SQLiteEngine.open(at: path)
     let end = Task { [engine] in for await _ in engine.changes(since: nil) {} }
@@ -201,7 +201,7 @@ import Testing
     let changes = engine.changes(since: nil)
     try scribble()
     #expect(engine.latestRevision == StoreRevision(5))
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     #expect(engine.latestRevision == StoreRevision(6))
     let first = Task { await changes.first { _ in true } }
     guard case .commit(let commit)? = try await finish(first, within: .seconds(60)) else { throw TestFailure("reload") }

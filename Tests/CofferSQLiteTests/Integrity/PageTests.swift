@@ -53,9 +53,9 @@ import Testing
       bytes[range.lowerBound + 1] ^= 0x04
     }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let error = await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("key17")) }
+    let error = await #expect(throws: StorageError.self) { try await engine.entry(KeyName("key17")) }
     #expect(error?.code == .damaged)
-    #expect(try await engine.entry(StoreKey("key16"))?.value == Data("value-16!".utf8))
+    #expect(try await engine.entry(KeyName("key16"))?.value == Data("value-16!".utf8))
     let report = try await engine.verify()
     #expect(!report.isWhole && report.damagedPages.count == 1 && report.values == 40)
     try await engine.close()
@@ -71,13 +71,13 @@ import Testing
       try #require(bytes[key - 7] == 7 && bytes[key - 6] == 12 + 2 * 5)
       bytes[key - 6] ^= 1
     }
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = access
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     for index in 0..<40 {
-      #expect(try await engine.entry(StoreKey("key\(index)"))?.value == Data("value-\(index)!".utf8))
+      #expect(try await engine.entry(KeyName("key\(index)"))?.value == Data("value-\(index)!".utf8))
     }
-    let error = await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("never")) }
+    let error = await #expect(throws: StorageError.self) { try await engine.entry(KeyName("never")) }
     #expect(error?.code == .damaged)
     if access == .readWrite { #expect(try await engine.verify().damagedPages.count == 1) }
     try await engine.close()
@@ -99,7 +99,7 @@ import Testing
     let path = directory.path("store.db")
     try sql(path, "CREATE TABLE kept AS SELECT * FROM coffer_values", vfs: "coffer")
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("key1"), Data("new".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("key1"), Data("new".utf8))]), from: StoreOrigin())
     try await engine.close()
     try sql(
       path,
@@ -162,7 +162,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: path + "-wal"))
     for _ in 0..<2 {
       let engine = try await SQLiteEngine.open(at: path)
-      #expect(try await engine.entry(StoreKey("p/left/29")) != nil)
+      #expect(try await engine.entry(KeyName("p/left/29")) != nil)
       let report = try await engine.verify()
       #expect(report.isWhole && report.hasPageChecksums, "\(report.problems)")
       try await engine.close()
@@ -174,10 +174,10 @@ import Testing
     let path = directory.path("store.db")
     try sql(path, "DELETE FROM coffer_values WHERE key = CAST('key17' AS BLOB)")
     let engine = try await SQLiteEngine.open(at: path)
-    await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("key17")) }
-    #expect(try await engine.entry(StoreKey("key16")) != nil)
+    await #expect(throws: StorageError.self) { try await engine.entry(KeyName("key17")) }
+    #expect(try await engine.entry(KeyName("key16")) != nil)
     try await engine.acceptLoss()
-    #expect(try await engine.entry(StoreKey("key17")) == nil)
+    #expect(try await engine.entry(KeyName("key17")) == nil)
     #expect(try await engine.verify().isWhole)
     try await engine.close()
   }
@@ -191,7 +191,7 @@ import Testing
     #expect(error?.code == .damaged)
     try await SQLiteEngine.salvage(at: path)
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(try await engine.entry(StoreKey("key17"))?.value == Data("value-17!".utf8))
+    #expect(try await engine.entry(KeyName("key17"))?.value == Data("value-17!".utf8))
     #expect(try await engine.verify().isWhole)
     try await engine.close()
   }
@@ -252,7 +252,7 @@ import Testing
     }
     for index in 0..<count {
       do {
-        switch try await engine.entry(StoreKey("key\(index)"))?.value {
+        switch try await engine.entry(KeyName("key\(index)"))?.value {
         case nil: answers.absent += 1
         case Data("value-\(index)!".utf8): answers.right += 1
         default: answers.wrong += 1

@@ -20,7 +20,7 @@ func closedStore(values: Int) async throws -> TemporaryDirectory {
   let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
   for index in 0..<values {
     try await engine.commit(
-      WriteBatch([.put(StoreKey("key\(index)"), Data("value-\(index)!".utf8))], durability: .relaxed),
+      WriteBatch([.put(KeyName("key\(index)"), Data("value-\(index)!".utf8))], durability: .relaxed),
       from: StoreOrigin())
   }
   try await engine.close()

@@ -14,7 +14,7 @@ import Testing
   init() throws { directory = try TemporaryDirectory() }
 
   private func commit(_ engine: SQLiteEngine, _ keys: ClosedRange<Int>, _ value: String) async throws {
-    let puts = try keys.map { WriteBatch.Operation.put(try StoreKey("key\($0)"), Data(value.utf8)) }
+    let puts = try keys.map { WriteBatch.Operation.put(try KeyName("key\($0)"), Data(value.utf8)) }
     try await engine.commit(WriteBatch(puts), from: origin)
   }
 
@@ -25,8 +25,8 @@ import Testing
     try await engine.close()
   }
 
-  private func configured(_ access: StoreAccess) -> SQLiteConfiguration {
-    var configuration = SQLiteConfiguration()
+  private func configured(_ access: StoreAccess) -> SQLiteEngine.Configuration {
+    var configuration = SQLiteEngine.Configuration()
     configuration.access = access
     return configuration
   }
@@ -35,9 +35,9 @@ import Testing
   private func check(_ engine: SQLiteEngine, values: [String], revision: UInt64) async throws {
     #expect(engine.isReadOnly)
     for (index, value) in values.enumerated() {
-      #expect(try await engine.entry(StoreKey("key\(index + 1)"))?.value == Data(value.utf8))
+      #expect(try await engine.entry(KeyName("key\(index + 1)"))?.value == Data(value.utf8))
     }
-    #expect(try await engine.entry(StoreKey("none")) == nil)
+    #expect(try await engine.entry(KeyName("none")) == nil)
     #expect(engine.latestRevision == StoreRevision(revision))
     let listed = try await engine.withSnapshot { snapshot in
       #expect(snapshot.revision == StoreRevision(revision))
@@ -141,7 +141,7 @@ import Testing
     var snapshots = 0
     while reading.latestRevision.rawValue < 2_003 {
       let (revision, newest) = try await reading.withSnapshot { snapshot in
-        let page = try await snapshot.page(prefix: StoreKey("w/"), after: nil, limit: 100)
+        let page = try await snapshot.page(prefix: KeyName("w/"), after: nil, limit: 100)
         return (snapshot.revision, page.map(\.revision).max() ?? snapshot.revision)
       }
       #expect(revision == newest)
@@ -155,7 +155,7 @@ import Testing
     }
     #expect(snapshots > 1)
     writer.wait()
-    #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value 1".utf8))
+    #expect(try await reading.entry(KeyName("key1"))?.value == Data("value 1".utf8))
     try await reading.close()
   }
 
@@ -174,11 +174,11 @@ import Testing
       // Both with the writer's log and without it.
       if round % 2 == 0 {
         try await writer.close()
-        #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round - 1)".utf8))
+        #expect(try await reading.entry(KeyName("key1"))?.value == Data("value \(round - 1)".utf8))
         writer = try await SQLiteEngine.open(at: directory.path("source/store.db"))
       }
       try await commit(writer, 1...1, "value \(round)")
-      #expect(try await reading.entry(StoreKey("key1"))?.value == Data("value \(round)".utf8))
+      #expect(try await reading.entry(KeyName("key1"))?.value == Data("value \(round)".utf8))
       #expect(reading.latestRevision == StoreRevision(UInt64(round)))
       guard case .commit(let commit)? = await heard.next() else { throw TestFailure("no commit was delivered") }
       #expect(commit.revision == StoreRevision(UInt64(round)))
@@ -208,7 +208,7 @@ import Testing
     try FileManager.default.moveItem(atPath: path, toPath: directory.path("old.db"))
     let other = try await SQLiteEngine.open(at: path)
     try await commit(other, 1...1, "other")
-    let replaced = await #expect(throws: StorageError.self) { try await reading.entry(StoreKey("key1")) }
+    let replaced = await #expect(throws: StorageError.self) { try await reading.entry(KeyName("key1")) }
     #expect(replaced?.code == .closed, "\(String(describing: replaced))")
     try await other.close()
     try await reading.close()

@@ -40,8 +40,8 @@ struct CheckpointRaceTests {
     }
     let engine = try await SQLiteEngine.open(at: path)
     for name in ["slow", "quick"] {
-      #expect(try await engine.entry(StoreKey("\(name)/0"))?.value.count == 5 << 20)
-      #expect(try await engine.entry(StoreKey("\(name)/1")) != nil)
+      #expect(try await engine.entry(KeyName("\(name)/0"))?.value.count == 5 << 20)
+      #expect(try await engine.entry(KeyName("\(name)/1")) != nil)
     }
     #expect(engine.latestRevision == StoreRevision(5))
     try await engine.close()

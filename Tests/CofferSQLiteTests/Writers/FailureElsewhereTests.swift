@@ -13,7 +13,7 @@ struct FailureElsewhereTests {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("before"), Data("1".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("before"), Data("1".utf8))]), from: StoreOrigin())
     let stream = engine.changes(since: nil)
     let ended = Task { for await _ in stream {} }
     let follower = try HelperProcess(["follow", path])
@@ -33,11 +33,11 @@ struct FailureElsewhereTests {
     #expect(try follower.line() == "read closed")
     // A process that only subscribes detects it, too.
     try await finish(ended, within: .seconds(30))
-    await #expect(throws: StorageError.self) { try await engine.entry(StoreKey("before")) }
+    await #expect(throws: StorageError.self) { try await engine.entry(KeyName("before")) }
     // The next open checks the store, after which every process can use it again.
     let again = try await SQLiteEngine.open(at: path)
-    #expect(try await again.entry(StoreKey("before")) != nil)
-    try await again.commit(WriteBatch([.put(StoreKey("after"), Data("2".utf8))]), from: StoreOrigin())
+    #expect(try await again.entry(KeyName("before")) != nil)
+    try await again.commit(WriteBatch([.put(KeyName("after"), Data("2".utf8))]), from: StoreOrigin())
     follower.tell("reopen")
     #expect(try follower.line() == "reopen ok")
     follower.tell("commit")

@@ -17,14 +17,14 @@ import Testing
     kill(holder.process.processIdentifier, SIGSTOP)
     // Without the wake-up file the revision has to be read from the journal.
     try FileManager.default.removeItem(atPath: path + "-wake")
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 200
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     #expect(engine.latestRevision == StoreRevision(1))
-    #expect(try await engine.entry(StoreKey("key"))?.value == Data("value".utf8))
+    #expect(try await engine.entry(KeyName("key"))?.value == Data("value".utf8))
     for durability in [StoreDurability.full, .relaxed] {
       do {
-        try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())], durability: durability), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("k"), Data())], durability: durability), from: StoreOrigin())
         Issue.record("committed although another connection holds the lock")
       } catch let error as StorageError {
         #expect(error.code == .busy)
@@ -33,7 +33,7 @@ import Testing
     }
     kill(holder.process.processIdentifier, SIGKILL)
     holder.wait()
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     try await engine.close()
   }
 
@@ -44,7 +44,7 @@ import Testing
     try await store("value", at: path)
     let holder = try HelperProcess(["hold-lock", path])
     #expect(try holder.line() == "holding")
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 1_000
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     let database = SQLiteDatabase(engine: engine)
@@ -54,7 +54,7 @@ import Testing
       for index in 0..<20 {
         group.addTask {
           do {
-            try await database.write { try $0.put(StoreKey("k\(index)"), Data()) }
+            try await database.write { try $0.put(KeyName("k\(index)"), Data()) }
             return nil
           } catch { return (error as? StorageError)?.code }
         }
@@ -72,20 +72,20 @@ import Testing
   @Test func aHolderInThisProcessIsToldAsSuch() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 50
     let engine = try await SQLiteEngine.open(at: path, configuration: configuration)
     var other: OpaquePointer?
     #expect(sqlite3_open(path, &other) == SQLITE_OK)
     #expect(sqlite3_exec(other, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
     do {
-      try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
       Issue.record("committed although another connection holds the lock")
     } catch let error as StorageError {
       #expect(error.code == .busy && error.message.contains("this process holds it"), "\(error)")
     }
     sqlite3_close(other)
-    try await engine.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     try await engine.close()
   }
 
@@ -98,7 +98,7 @@ import Testing
     #expect(sqlite3_exec(other, "BEGIN EXCLUSIVE; CREATE TABLE t (a)", nil, nil, nil) == SQLITE_OK)
     let isOpen = Flag()
     let waiting = Task {
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.busyTimeout = 60_000
       let engine = try await SQLiteEngine.open(at: locked, configuration: configuration)
       await isOpen.set()
@@ -116,10 +116,10 @@ import Testing
   /// The slow poll of one store's journal may block, but does not delay the notifications of other stores.
   @Test func aStoreThatCannotBeReadSilencesNoOther() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.busyTimeout = 60_000
     let stuck = try await SQLiteEngine.open(at: directory.path("stuck.db"), configuration: configuration)
-    try await stuck.commit(WriteBatch([.put(StoreKey("k"), Data())]), from: StoreOrigin())
+    try await stuck.commit(WriteBatch([.put(KeyName("k"), Data())]), from: StoreOrigin())
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
     let poisoner = try HelperProcess(["poison-index", directory.path("stuck.db")])
     #expect(try poisoner.line() == "poisoned")
@@ -143,14 +143,14 @@ import Testing
     #expect(try await finish(heard, within: .seconds(20)) == 30)
     poisoner.tell("done")
     _ = try poisoner.lines()
-    #expect(try await stuck.entry(StoreKey("k")) != nil)
+    #expect(try await stuck.entry(KeyName("k")) != nil)
     try await engine.close()
     try await stuck.close()
   }
 
   private func store(_ value: String, at path: String) async throws {
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("key"), Data(value.utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("key"), Data(value.utf8))]), from: StoreOrigin())
     try await engine.close()
   }
 

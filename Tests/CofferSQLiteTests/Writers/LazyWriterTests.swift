@@ -8,7 +8,7 @@ import Testing
 
 /// Tests of the write connection, which the first commit opens.
 @Suite(.blocking, .serialized) struct LazyWriterTests {
-  private func commit(_ engine: SQLiteEngine, _ key: StoreKey, _ durability: StoreDurability) async throws {
+  private func commit(_ engine: SQLiteEngine, _ key: KeyName, _ durability: StoreDurability) async throws {
     try await engine.commit(WriteBatch([.put(key, Data([1]))], durability: durability), from: StoreOrigin())
   }
 
@@ -36,13 +36,13 @@ import Testing
   @Test func onlySmallCommitsRunOnTheCallersThread() async throws {
     let directory = try TemporaryDirectory()
     let threads = Locked<(caller: pthread_t, isCaller: [Bool])>((pthread_self(), []))
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.afterCommit = { _ in
       threads.withLock { $0.isCaller.append(pthread_equal($0.caller, pthread_self()) != 0) }
     }
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     try await commit(engine, "first", .full)
-    let removals = try (0..<65).map { WriteBatch.Operation.delete(try StoreKey("k\($0)")) }
+    let removals = try (0..<65).map { WriteBatch.Operation.delete(try KeyName("k\($0)")) }
     let batches: [([WriteBatch.Operation], isSmall: Bool)] = [
       ([.put("k", Data(count: 64 << 10))], true), ([.put("k", Data(count: (64 << 10) + 1))], false),
       (Array(removals.dropLast()), true), (removals, false), ([.clear(prefix: "k")], false),

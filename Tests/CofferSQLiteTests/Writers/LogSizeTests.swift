@@ -36,7 +36,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")
     let engine = try await SQLiteEngine.open(at: path)
-    try await engine.commit(WriteBatch([.put(StoreKey("first"), Data())]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("first"), Data())]), from: StoreOrigin())
     let reader = try HelperProcess(["hold-snapshot", path])
     #expect(try reader.line() == "holding")
     _ = try await hammer(path, "relaxed", commits: 4_000)
@@ -47,7 +47,7 @@ import Testing
     // A reader in this process is reported as such.
     try await engine.withSnapshot { snapshot in
       _ = try await snapshot.page(prefix: nil, after: nil, limit: 1)
-      try await engine.commit(WriteBatch([.put(StoreKey("own"), Data())]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("own"), Data())]), from: StoreOrigin())
       #expect(try engine.logStatus().readers.contains { $0.isThisProcess })
     }
     reader.tell("done")
@@ -83,7 +83,7 @@ import Testing
     var lost: [String] = []
     for writer in 0..<3 {
       for index in 0..<1_000 {
-        let value = try await engine.entry(StoreKey("w\(writer)/\(1_000_000 + index)"))?.value
+        let value = try await engine.entry(KeyName("w\(writer)/\(1_000_000 + index)"))?.value
         let last = Data("\(commits - 1_000 + index)".utf8)
         if value?.prefix(last.count) != last { lost.append("w\(writer)/\(index)") }
       }

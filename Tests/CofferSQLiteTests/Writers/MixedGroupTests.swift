@@ -31,10 +31,11 @@ struct MixedGroupTests {
     }
     let history = try History(connection)
     let committer = try GroupCommitter(
-      connection, epoch: history.epoch, from: history.revision, configuration: SQLiteConfiguration(), failure: flag)
+      connection, epoch: history.epoch, from: history.revision, configuration: SQLiteEngine.Configuration(),
+      failure: flag)
     // The large value does not fit, so the transaction of all three fails.
     try connection.execute("PRAGMA max_page_count = 40")
-    func batch(_ key: StoreKey, _ size: Int) -> PreparedBatch {
+    func batch(_ key: KeyName, _ size: Int) -> PreparedBatch {
       PreparedBatch(WriteBatch([.put(key, Data(count: size))]), origin: StoreOrigin(), at: Date())
     }
     let results = committer.commit([batch("a", 1), batch("b", 1), batch("c", 1 << 20)], durability: .relaxed)

@@ -102,7 +102,7 @@
       await #expect(throws: StorageError.self) { try await engine.entry("userName") }
       try fixture.keyring.unlock("correct horse")
       for key in ["userName", "missing"] {
-        let error = await #expect(throws: StorageError.self) { try await engine.entry(StoreKey(key)) }
+        let error = await #expect(throws: StorageError.self) { try await engine.entry(KeyName(key)) }
         #expect(error?.code == .foreignFormat, "\(String(describing: error))")
       }
       let batch = WriteBatch([.put("theme", Data("light".utf8))])

@@ -15,8 +15,9 @@ import Testing
   struct KeychainAnchorTests {
     private func open(_ fixture: KeyringFixture, _ base: any StorageEngine) async throws -> EncryptedEngine {
       let anchor = KeychainAnchor(service: service, configuration: fixture.configuration())
-      var configuration = EncryptionConfiguration()
-      configuration.freshness = FreshnessSettings(anchor: anchor, interval: .seconds(86_400), timeout: .seconds(60))
+      var configuration = EncryptedEngine.Configuration()
+      configuration.rollbackProtection = RollbackProtection(
+        anchor: anchor, interval: .seconds(86_400), timeout: .seconds(60))
       return try await fixture.use { [configuration] in
         try await EncryptedEngine.open(base, configuration: configuration) { _ in
           try RootKey(
@@ -54,7 +55,7 @@ import Testing
       let fixture = try KeyringFixture(password: "pw")
       let base = LockingEngine(MemoryEngine()) { try fixture.keyring.lock() }
       let engine = try await open(fixture, base)
-      let names = try (0..<1_000).map { try StoreKey("key \($0)") }
+      let names = try (0..<1_000).map { try KeyName("key \($0)") }
       try await engine.commit(WriteBatch(names.map { .put($0, Data($0.string.utf8)) }), from: StoreOrigin())
       base.armed.withLock { $0 = 3 }
       let report = try await fixture.use { try await engine.rotate().result() }

@@ -14,8 +14,8 @@ import CofferCore
   struct KeyringAvailabilityTests {
     /// Checks that every operation throws `unavailable`, and none reports a secret as absent.
     private func expectAway(_ engine: SlotEngine, _ key: String = "key") async throws {
-      try await expectError(.unavailable) { _ = try await engine.entry(StoreKey(key)) }
-      try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("never was")) }
+      try await expectError(.unavailable) { _ = try await engine.entry(KeyName(key)) }
+      try await expectError(.unavailable) { _ = try await engine.entry(KeyName("never was")) }
       try await expectError(.unavailable) { _ = try await values(engine) }
       try await expectError(.unavailable) { try await put(key, "lost", into: engine) }
       try await expectError(.unavailable) {
@@ -24,7 +24,7 @@ import CofferCore
       // A default value, which is written only if there is none.
       try await expectError(.unavailable) {
         try await engine.commit(
-          WriteBatch([.require(StoreKey("never was"), nil), .put(StoreKey("never was"), Data("default".utf8))]),
+          WriteBatch([.require(KeyName("never was"), nil), .put(KeyName("never was"), Data("default".utf8))]),
           from: StoreOrigin())
       }
     }
@@ -126,7 +126,7 @@ import CofferCore
       fixture.keyring.pause()
       let engine = try await fixture.open { $0.timeout = .seconds(1) }
       let (events, heard) = (follow(engine), DeliveredCommits(engine))
-      try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(StoreKey("key")) }
+      try await expectError(.unavailable, "does not answer") { _ = try await engine.entry(KeyName("key")) }
       try await wait(events, available: false)
       fixture.keyring.resume()
       try await wait(events, available: true)
@@ -151,11 +151,11 @@ import CofferCore
       }
       try await put("key", "kept", into: engine)
       fixture.keyring.pause()
-      let puts = try (0..<8).map { WriteBatch.Operation.put(try StoreKey("key\($0)"), Data("x".utf8)) }
+      let puts = try (0..<8).map { WriteBatch.Operation.put(try KeyName("key\($0)"), Data("x".utf8)) }
       let clock = ContinuousClock()
       var spent = try await clock.measure {
         try await expectError(.unavailable) { try await engine.commit(WriteBatch(puts), from: StoreOrigin()) }
-        try await expectError(.unavailable) { _ = try await engine.entry(StoreKey("key")) }
+        try await expectError(.unavailable) { _ = try await engine.entry(KeyName("key")) }
       }
       #expect(spent < .seconds(10), "\(spent)")
       fixture.keyring.resume()

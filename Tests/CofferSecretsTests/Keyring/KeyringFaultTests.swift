@@ -144,7 +144,7 @@ import CofferCore
       try whole.prefix(whole.count * percent / 100).write(to: file)
       try fixture.keyring.startDaemon(password: "pw")
       let heard = DeliveredCommits(engine)
-      try await expectError(.damaged, "login_1.keyring") { _ = try await engine.entry(StoreKey("key")) }
+      try await expectError(.damaged, "login_1.keyring") { _ = try await engine.entry(KeyName("key")) }
       try await expectError(.damaged) { try await put("key", "over", into: engine) }
       try await expectError(.damaged) { try await put("new", "over", into: engine) }
       try await expectError(.damaged) {
@@ -152,7 +152,7 @@ import CofferCore
       }
       try await engine.close()
       let reader = try await fixture.open()
-      try await expectError(.damaged, "login.keyring") { _ = try await reader.entry(StoreKey("key")) }
+      try await expectError(.damaged, "login.keyring") { _ = try await reader.entry(KeyName("key")) }
       try await expectError(.damaged, "login.keyring") { _ = try await values(reader) }
       try await reader.close()
       #expect(heard.all.isEmpty)
@@ -175,9 +175,9 @@ import CofferCore
       for round in 0..<3 { try await put("key\(round)", secret, into: engine) }
       try await engine.withSnapshot { snapshot in
         try await put("key1", secret + "new", into: engine)
-        #expect(try await snapshot.entries([StoreKey("key1")])[0]?.value == Data(secret.utf8))
+        #expect(try await snapshot.entries([KeyName("key1")])[0]?.value == Data(secret.utf8))
       }
-      let line = try #require(try await engine.journal?.entry(StoreKey("key1"))?.value)
+      let line = try #require(try await engine.journal?.entry(KeyName("key1"))?.value)
       let record = try #require(line.withUnsafeBytes { SlotRecord($0) })
       #expect(record.checksum == 0 && record.size == 0)
       try fixture.keyring.lock()

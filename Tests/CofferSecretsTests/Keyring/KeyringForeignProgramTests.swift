@@ -120,9 +120,9 @@
       for round in 0..<8 {
         try await engine.commit(
           WriteBatch([
-            .put(StoreKey("key"), Data("\(round)".utf8)), .put(StoreKey("two"), Data("\(round)".utf8)),
-            .delete(StoreKey("three")),
-            .put(StoreKey("three"), Data()),
+            .put(KeyName("key"), Data("\(round)".utf8)), .put(KeyName("two"), Data("\(round)".utf8)),
+            .delete(KeyName("three")),
+            .put(KeyName("three"), Data()),
           ]), from: StoreOrigin())
       }
       try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
@@ -150,8 +150,8 @@
       #expect(listed.count == keys.count && listed.allSatisfy { Data($0.key.string.utf8) == $0.value })
       try await engine.close()
       let again = try await fixture.open()
-      for key in keys { #expect(try await again.entry(StoreKey(key))?.value == Data(key.utf8)) }
-      try await again.commit(WriteBatch(try keys.map { .delete(try StoreKey($0)) }), from: StoreOrigin())
+      for key in keys { #expect(try await again.entry(KeyName(key))?.value == Data(key.utf8)) }
+      try await again.commit(WriteBatch(try keys.map { .delete(try KeyName($0)) }), from: StoreOrigin())
       try await again.close()
       #expect(try fixture.items().isEmpty)
     }
@@ -162,11 +162,11 @@
       let engine = try await fixture.open()
       try await put("key", "small", into: engine)
       fixture.keyring.pause()
-      let batch = WriteBatch([.put(StoreKey("key"), Data(count: count))])
+      let batch = WriteBatch([.put(KeyName("key"), Data(count: count))])
       try await expectError(.valueTooLarge, "65536") { try await engine.commit(batch, from: StoreOrigin()) }
       fixture.keyring.resume()
-      try await engine.commit(WriteBatch([.put(StoreKey("largest"), Data(count: 64 << 10))]), from: StoreOrigin())
-      #expect(try await engine.entry(StoreKey("largest"))?.value.count == 64 << 10)
+      try await engine.commit(WriteBatch([.put(KeyName("largest"), Data(count: 64 << 10))]), from: StoreOrigin())
+      #expect(try await engine.entry(KeyName("largest"))?.value.count == 64 << 10)
       #expect(try await text("key", in: engine) == "small")
       try await engine.close()
     }

@@ -42,7 +42,7 @@
       try await adapter.set(Data("old".utf8), for: "k", accessibility: .afterFirstUnlock)
       try await engine.withSnapshot { snapshot in
         try await adapter.set(Data("new".utf8), for: "k", accessibility: .whenUnlocked)
-        let entry = try await snapshot.entries([StoreKey("k")])[0]
+        let entry = try await snapshot.entries([KeyName("k")])[0]
         #expect(entry?.value == Data("old".utf8) && entry?.attributes.accessibility == .afterFirstUnlock)
       }
       try await engine.close()

@@ -12,11 +12,11 @@ import CofferCore
   let service = "com.example.shop"
 
   func put(_ key: String, _ value: String, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try StoreKey(key), Data(value.utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(try KeyName(key), Data(value.utf8))]), from: StoreOrigin())
   }
 
   func text(_ key: String, in engine: SlotEngine) async throws -> String? {
-    try await engine.entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await engine.entry(KeyName(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 
   /// Returns the values of a store by key.

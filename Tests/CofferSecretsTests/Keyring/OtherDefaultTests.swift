@@ -49,7 +49,7 @@
       #expect(try #require(await former()) == ("Login", true))
       let words = "The values are in the keyring 'Login', which is locked and is not the default one."
       for store in [engine, again] {
-        try await expectError(.unavailable, words) { _ = try await store.entry(StoreKey("key")) }
+        try await expectError(.unavailable, words) { _ = try await store.entry(KeyName("key")) }
         try await expectError(.unavailable, words) { _ = try await values(store) }
         try await expectError(.unavailable, words) { try await put("key", "over", into: store) }
       }

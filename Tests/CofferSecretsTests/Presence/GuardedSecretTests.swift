@@ -20,7 +20,7 @@ import Testing
   private var questions: Int { authenticator.questions.count }
 
   private func engine(_ authenticator: (any Authenticator)?, grace: Duration = .zero) async throws -> SlotEngine {
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.authentication = authenticator.map { AuthenticationContext($0, gracePeriod: grace) }
     return try await SlotEngine.sealed(at: file, passphrase: passphrase, configuration: configuration)
   }
@@ -52,8 +52,8 @@ import Testing
   func engineReads() async throws {
     try await prepare()
     let engine = try await engine(authenticator)
-    let pin: StoreKey = "pin"
-    let token: StoreKey = "token"
+    let pin: KeyName = "pin"
+    let token: KeyName = "token"
     #expect(try await engine.contains(pin))
     #expect(try await engine.summary(of: pin)?.attributes.accessControl == .userPresence)
     #expect(try await engine.summaries().map(\.key) == [pin, token])
@@ -97,7 +97,7 @@ import Testing
     // A page ends before a refused value, and the next one throws without another question.
     try await engine.commit(WriteBatch([.put("a", Data([1]))]), from: StoreOrigin())
     let count = questions
-    let first = Locked<[StoreKey]>([])
+    let first = Locked<[KeyName]>([])
     await expectStorageError(.authenticationCancelled, contains: "'pin'") {
       try await engine.withSnapshot { snapshot in
         let page = try await snapshot.page(prefix: nil, after: nil, limit: 10)

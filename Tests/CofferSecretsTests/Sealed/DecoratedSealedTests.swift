@@ -18,7 +18,7 @@ import Testing
     #expect(try await adapter.accessibility(of: "absent") == nil)
     #expect(try await adapter.list() == ["pin", "token"])
     #expect(try await engine.summaries().map(\.size) == [nil, nil])
-    #expect(try await adapter.engine.contains(StoreKey("token")))
+    #expect(try await adapter.engine.contains(KeyName("token")))
     try await engine.close()
     let again = try await fixture.open()
     let direct = KeychainAdapter(engine: again)

@@ -56,7 +56,7 @@ import Testing
       uniqueKeysWithValues: page.map { ($0.key.string, String(decoding: $0.value, as: UTF8.self)) })
     #expect(found == expected, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
-      #expect(try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) }, comment)
+      #expect(try await engine.entry(KeyName(key))?.value == expected[key].map { Data($0.utf8) }, comment)
     }
   }
 
@@ -113,7 +113,7 @@ import Testing
     bytes[bytes.count - 20] ^= 1
     try bytes.write(to: copy.url)
     try await reading(copy) { engine in
-      try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(StoreKey("theme")) }
+      try await expectError(.damaged, "stay where they are") { _ = try await engine.entry(KeyName("theme")) }
     }
     // The last copy replaces the damaged file.
     bytes = try Data(contentsOf: fixture.url)

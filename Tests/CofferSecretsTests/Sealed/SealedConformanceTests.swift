@@ -18,7 +18,7 @@ import Testing
     StorageConformance(
       name: "sealed", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
     ) { location in
-      var configuration = SlotConfiguration()
+      var configuration = SlotEngine.Configuration()
       configuration.maximumValueSize = location.maximumValueSize ?? 64 << 10
       configuration.journalRetention = 64
       return try await SlotEngine.sealed(

@@ -17,7 +17,7 @@
       let words = try randomBytes(24).map { String($0, radix: 16) }.joined()
       let secret = Data(try randomBytes(40).map { String($0, radix: 16) }.joined().utf8)
       let engine = try await fixture.open(words)
-      try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName("token"), secret)]), from: StoreOrigin())
       try await engine.close()
       try Data(words.utf8).write(to: URL(fileURLWithPath: folder.path("words")))
       chmod(folder.path("words"), 0o600)

@@ -119,7 +119,7 @@ import Testing
     for index in 0..<200 where failures < 3 {
       do {
         let value = Data(repeating: UInt8(index), count: 40_000)
-        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value)]), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("v\(index)"), value)]), from: StoreOrigin())
         acknowledged.append(index)
       } catch let error as StorageError {
         #expect([.diskFull, .unfinished].contains(error.code), "\(error)")
@@ -128,14 +128,14 @@ import Testing
     }
     #expect(failures == 3 && acknowledged.count > 5)
     for index in acknowledged {
-      #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: UInt8(index), count: 40_000))
+      #expect(try await engine.entry(KeyName("v\(index)"))?.value == Data(repeating: UInt8(index), count: 40_000))
     }
     try disk.resize(to: "8m")
-    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("after"), Data("x".utf8))]), from: StoreOrigin())
     try await engine.close()
     let again = try await SlotEngine.sealed(at: file, passphrase: passphrase("x"), cost: cheap)
-    #expect(try await again.entry(StoreKey("after")) != nil)
-    for index in acknowledged { #expect(try await again.entry(StoreKey("v\(index)")) != nil) }
+    #expect(try await again.entry(KeyName("after")) != nil)
+    for index in acknowledged { #expect(try await again.entry(KeyName("v\(index)")) != nil) }
     try await again.close()
   }
 

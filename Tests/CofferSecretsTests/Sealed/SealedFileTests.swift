@@ -11,7 +11,7 @@ import Testing
   private let secret = Data("hunter2-hunter2-hunter2".utf8)
 
   private func put(_ key: String, _ data: Data, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try StoreKey(key), data)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(try KeyName(key), data)]), from: StoreOrigin())
   }
 
   @Test("A wrong passphrase is an error, and never an empty store")
@@ -24,7 +24,7 @@ import Testing
     try await expectError(.wrongPassphrase, fixture.path) { _ = try await fixture.open("battery staple") }
     #expect(try Data(contentsOf: fixture.url) == before)
     let again = try await fixture.open()
-    #expect(try await again.entry(StoreKey("token"))?.value == secret)
+    #expect(try await again.entry(KeyName("token"))?.value == secret)
     try await again.close()
   }
 
@@ -44,12 +44,12 @@ import Testing
     // A snapshot causes the replaced value to be retained.
     try await engine.withSnapshot { snapshot in
       try await put("key1", secret + Data("new".utf8), into: engine)
-      #expect(try await snapshot.entries([StoreKey("key1")])[0]?.value == secret + Data("19".utf8))
+      #expect(try await snapshot.entries([KeyName("key1")])[0]?.value == secret + Data("19".utf8))
       let files = try fixture.allFiles()
       #expect(files.count > 5)
       for file in files { #expect(file.bytes.range(of: secret.prefix(8)) == nil, "\(file.name)") }
     }
-    let lines = try await engine.journal?.entry(StoreKey("key1"))?.value
+    let lines = try await engine.journal?.entry(KeyName("key1"))?.value
     let record = try #require(lines?.withUnsafeBytes { SlotRecord($0) })
     #expect(record.checksum == 0)
     #expect(record.size == 0)
@@ -78,13 +78,13 @@ import Testing
     try bytes.write(to: fixture.url)
     let reports = Locked<[DamageReport]>([])
     let mended = try await fixture.open { $0.onDamage = { report in reports.withLock { $0.append(report) } } }
-    #expect(try await mended.entry(StoreKey("token"))?.value == secret)
+    #expect(try await mended.entry(KeyName("token"))?.value == secret)
     #expect(reports.withLock { $0.map(\.size) } == [whole.count])
     try await put("other", Data("x".utf8), into: mended)
     try await mended.close()
     let again = try await fixture.open()
-    #expect(try await again.entry(StoreKey("token"))?.value == secret)
-    #expect(try await again.entry(StoreKey("other"))?.value == Data("x".utf8))
+    #expect(try await again.entry(KeyName("token"))?.value == secret)
+    #expect(try await again.entry(KeyName("other"))?.value == Data("x".utf8))
     try await again.close()
     let kept = try FileManager.default.contentsOfDirectory(atPath: fixture.control + "/quarantine")
     #expect(kept.contains { $0.hasPrefix("damaged-") })
@@ -109,7 +109,7 @@ import Testing
     try await expectError(.damaged, "copy") { _ = try await fixture.open() }
     try FileManager.default.copyItem(atPath: fixture.control + "/copy", toPath: fixture.path)
     let again = try await fixture.open()
-    #expect(try await again.entry(StoreKey("token"))?.value == secret)
+    #expect(try await again.entry(KeyName("token"))?.value == secret)
     try await again.close()
   }
 
@@ -128,13 +128,13 @@ import Testing
     try await put("token", secret, into: engine)
     try await engine.changePassphrase(to: passphrase("battery staple"), cost: cheap)
     try await put("second", secret, into: other)
-    #expect(try await engine.entry(StoreKey("second"))?.value == secret)
+    #expect(try await engine.entry(KeyName("second"))?.value == secret)
     try await engine.close()
     try await other.close()
     try await expectError(.wrongPassphrase) { _ = try await fixture.open() }
     let again = try await fixture.open("battery staple")
-    #expect(try await again.entry(StoreKey("token"))?.value == secret)
-    #expect(try await again.entry(StoreKey("second"))?.value == secret)
+    #expect(try await again.entry(KeyName("token"))?.value == secret)
+    #expect(try await again.entry(KeyName("second"))?.value == secret)
     try await again.close()
   }
 
@@ -146,7 +146,7 @@ import Testing
     let foreign = try SealedProbe.file("battery staple", values: 2)
     try foreign.write(to: fixture.url, options: .atomic)
     try await expectError(.wrongPassphrase) { try await put("token", Data("new".utf8), into: engine) }
-    try await expectError(.wrongPassphrase) { _ = try await engine.entry(StoreKey("token")) }
+    try await expectError(.wrongPassphrase) { _ = try await engine.entry(KeyName("token")) }
     #expect(try Data(contentsOf: fixture.url) == foreign)
     try await engine.close()
   }
@@ -193,7 +193,7 @@ import Testing
     let engine = try await fixture.open()
     let other = try await openLink()
     try await put("a", secret, into: other)
-    #expect(try await engine.entry(StoreKey("a"))?.value == secret)
+    #expect(try await engine.entry(KeyName("a"))?.value == secret)
     #expect(engine.latestRevision == other.latestRevision)
     #expect(!files.fileExists(atPath: link.path + ".coffer"))
     #expect(try files.destinationOfSymbolicLink(atPath: link.path) == fixture.path)
@@ -212,7 +212,7 @@ import Testing
     try files.createDirectory(atPath: directory, withIntermediateDirectories: false)
     // The journal detects it within a second and then closes.
     for call in [
-      { _ = try await engine.entry(StoreKey("a")) }, { try await put("a", Data("stale".utf8), into: engine) },
+      { _ = try await engine.entry(KeyName("a")) }, { try await put("a", Data("stale".utf8), into: engine) },
     ] {
       do {
         try await call()
@@ -226,7 +226,7 @@ import Testing
     try files.removeItem(atPath: directory)
     try files.moveItem(atPath: aside, toPath: directory)
     let again = try await fixture.open()
-    #expect(try await again.entry(StoreKey("a"))?.value == secret)
+    #expect(try await again.entry(KeyName("a"))?.value == secret)
     try await again.close()
   }
 }

@@ -20,9 +20,9 @@ final class SealedFixture: Sendable {
   var control: String { path + ".coffer" }
 
   func open(
-    _ text: String = "correct horse", _ configure: (inout SlotConfiguration) -> Void = { _ in }
+    _ text: String = "correct horse", _ configure: (inout SlotEngine.Configuration) -> Void = { _ in }
   ) async throws -> SlotEngine {
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configure(&configuration)
     return try await SlotEngine.sealed(
       at: url, passphrase: passphrase(text), configuration: configuration, cost: cheap)

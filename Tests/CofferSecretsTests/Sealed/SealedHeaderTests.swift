@@ -16,7 +16,7 @@ import Testing
   private func filled() async throws -> (fixture: SealedFixture, file: Data) {
     let fixture = try SealedFixture()
     let engine = try await fixture.open()
-    try await engine.commit(WriteBatch([.put(StoreKey("token"), secret)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("token"), secret)]), from: StoreOrigin())
     try await engine.close()
     return (fixture, try Data(contentsOf: fixture.url))
   }
@@ -56,7 +56,7 @@ import Testing
       if index % 8 == 0 { try await expectError(.wrongPassphrase) { _ = try await fixture.open("battery staple") } }
       let told = Locked<[DamageReport]>([])
       let engine = try await fixture.open { $0.onDamage = { report in told.withLock { $0.append(report) } } }
-      #expect(try await engine.entry(StoreKey("token"))?.value == secret, "damage \(index)")
+      #expect(try await engine.entry(KeyName("token"))?.value == secret, "damage \(index)")
       #expect(try await engine.recoveryReport().lost == [], "damage \(index)")
       #expect(told.withLock { $0.map(\.isCopyUsed) } == [true], "damage \(index)")
       try await engine.close()
@@ -73,7 +73,7 @@ import Testing
         let engine = try await fixture.open {
           $0.onDamage = { report in if report.isCopyUsed { Issue.record("\(report)") } }
         }
-        _ = try await engine.entry(StoreKey("token"))
+        _ = try await engine.entry(KeyName("token"))
         Issue.record("damage \(index) was not found")
       } catch let error as StorageError {
         #expect([.damaged, .notAStore].contains(error.code), "damage \(index): \(error)")
@@ -149,9 +149,9 @@ import Testing
     let fixture = try SealedFixture()
     try FileManager.default.copyItem(at: Self.golden("format-2"), to: fixture.url)
     let engine = try await fixture.open("correct horse battery staple")
-    #expect(try await engine.entry(StoreKey("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
-    #expect(try await engine.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
-    #expect(try await engine.entry(StoreKey("empty"))?.value == Data())
+    #expect(try await engine.entry(KeyName("ünïcode/🗝️"))?.value == Data("zwölf".utf8))
+    #expect(try await engine.entry(KeyName("api-token"))?.value == Data("s3cr3t".utf8))
+    #expect(try await engine.entry(KeyName("empty"))?.value == Data())
     try await engine.close()
     #expect(try Data(contentsOf: Self.golden("format-2")) == Data(contentsOf: fixture.url))
   }
@@ -167,17 +167,17 @@ import Testing
     try FileManager.default.copyItem(at: Self.golden("format-1"), to: fixture.url)
     let words = "correct horse battery staple"
     let (engine, other) = (try await fixture.open(words), try await fixture.open(words))
-    try await engine.commit(WriteBatch([.put(StoreKey("new"), secret)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("new"), secret)]), from: StoreOrigin())
     #expect(try Data(contentsOf: fixture.url)[8] == 2)
-    #expect(try await other.entry(StoreKey("new"))?.value == secret)
-    try await other.commit(WriteBatch([.put(StoreKey("newer"), secret)]), from: StoreOrigin())
-    #expect(try await engine.entry(StoreKey("newer"))?.value == secret)
+    #expect(try await other.entry(KeyName("new"))?.value == secret)
+    try await other.commit(WriteBatch([.put(KeyName("newer"), secret)]), from: StoreOrigin())
+    #expect(try await engine.entry(KeyName("newer"))?.value == secret)
     try await engine.close()
     try await other.close()
     try await expectError(.wrongPassphrase) { _ = try await fixture.open() }
     let again = try await fixture.open(words)
-    for key in ["new", "newer"] { #expect(try await again.entry(StoreKey(key))?.value == secret) }
-    #expect(try await again.entry(StoreKey("api-token"))?.value == Data("s3cr3t".utf8))
+    for key in ["new", "newer"] { #expect(try await again.entry(KeyName(key))?.value == secret) }
+    #expect(try await again.entry(KeyName("api-token"))?.value == Data("s3cr3t".utf8))
     try await again.close()
   }
 
@@ -186,7 +186,7 @@ import Testing
     let fixture = try SealedFixture()
     let engine = try await fixture.open("correct horse battery staple")
     for (key, value) in ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"] {
-      try await engine.commit(WriteBatch([.put(StoreKey(key), Data(value.utf8))]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName(key), Data(value.utf8))]), from: StoreOrigin())
     }
     try await engine.close()
     try FileManager.default.copyItem(at: fixture.url, to: Self.golden("format-2"))

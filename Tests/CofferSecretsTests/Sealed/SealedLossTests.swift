@@ -13,11 +13,11 @@ import Testing
   private let files = FileManager.default
 
   private func put(_ key: String, _ text: String, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(try KeyName(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   private func text(_ key: String, in engine: SlotEngine) async throws -> String? {
-    try await engine.entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await engine.entry(KeyName(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 
   /// Changes the last byte, which is after the header.
@@ -103,7 +103,7 @@ import Testing
     let older = try Data(contentsOf: URL(fileURLWithPath: fixture.control + "/copy"))
     try await put("changed", "new", into: engine)
     try await put("added", "new", into: engine)
-    try await engine.commit(WriteBatch([.delete(StoreKey("removed"))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.delete(KeyName("removed"))]), from: StoreOrigin())
     try await engine.close()
     try older.write(to: URL(fileURLWithPath: fixture.control + "/copy"))
     try damage(fixture.path)
@@ -118,9 +118,9 @@ import Testing
       let engine = try await fixture.open { $0.onDamage = { report in told.withLock { $0.append("\(report)") } } }
       #expect(try await text("kept", in: engine) == "1")
       for key in ["changed", "added"] {
-        try await expectError(.damaged, key) { _ = try await engine.entry(StoreKey(key)) }
+        try await expectError(.damaged, key) { _ = try await engine.entry(KeyName(key)) }
         try await engine.withSnapshot { snapshot in
-          try await expectError(.damaged, key) { _ = try await snapshot.entries([StoreKey(key)]) }
+          try await expectError(.damaged, key) { _ = try await snapshot.entries([KeyName(key)]) }
         }
       }
       #expect(try await text("removed", in: engine) == nil)
@@ -132,7 +132,7 @@ import Testing
     let engine = try await fixture.open()
     try await put("changed", "again", into: engine)
     #expect(try await text("changed", in: engine) == "again")
-    try await engine.commit(WriteBatch([.delete(StoreKey("added"))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.delete(KeyName("added"))]), from: StoreOrigin())
     #expect(try await text("added", in: engine) == nil)
     try await engine.close()
   }
@@ -147,7 +147,7 @@ import Testing
     try older.write(to: URL(fileURLWithPath: fixture.control + "/copy"))
     try damage(fixture.path)
     try await put("other", "x", into: engine)
-    try await expectError(.damaged, "changed") { _ = try await engine.entry(StoreKey("changed")) }
+    try await expectError(.damaged, "changed") { _ = try await engine.entry(KeyName("changed")) }
     #expect(try await text("other", in: engine) == "x")
     try await engine.close()
   }

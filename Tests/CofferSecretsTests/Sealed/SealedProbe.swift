@@ -14,7 +14,7 @@ enum SealedProbe {
     let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header))
     var document = format.empty
     for value in 0..<values {
-      document.items[try StoreKey("key\(value)")] = .init(
+      document.items[try KeyName("key\(value)")] = .init(
         version: .init(owner: 1, number: UInt64(value)), tag: 1, data: SecretSlice(copying: Data("value\(value)".utf8)))
     }
     return try format.encode(document)

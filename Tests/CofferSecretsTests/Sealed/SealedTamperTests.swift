@@ -35,7 +35,7 @@ import Testing
   }
 
   private func put(_ key: String, _ text: String, into engine: SlotEngine) async throws {
-    try await engine.commit(WriteBatch([.put(try StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(try KeyName(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   private func record(_ id: SlotID) -> Data {
@@ -50,16 +50,16 @@ import Testing
   func plantedUnderAnotherName() async throws {
     let (fixture, version, staged) = try await rotated()
     let engine = try await fixture.open()
-    #expect(try await engine.entry(StoreKey("motd"))?.value == Data("hello".utf8))
+    #expect(try await engine.entry(KeyName("motd"))?.value == Data("hello".utf8))
     try staged.write(to: URL(fileURLWithPath: fixture.control + "/staged/\(version)"))
     let journal = try await journal(of: fixture)
-    try await journal.commit(WriteBatch([.put(StoreKey("motd"), record(version))]), from: StoreOrigin())
+    try await journal.commit(WriteBatch([.put(KeyName("motd"), record(version))]), from: StoreOrigin())
     try await journal.close()
     try await expectError(.damaged, "motd") {
-      let entry = try await engine.entry(StoreKey("motd"))
+      let entry = try await engine.entry(KeyName("motd"))
       Issue.record("\(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "nothing") was read")
     }
-    #expect(try await engine.entry(StoreKey("token"))?.value == Data("the new secret".utf8))
+    #expect(try await engine.entry(KeyName("token"))?.value == Data("the new secret".utf8))
     try? await engine.close()
   }
 
@@ -72,17 +72,17 @@ import Testing
       try transaction.execute(
         "INSERT INTO coffer_intents (revision, key, staged, previous) VALUES (99, ?1, ?2, NULL)",
         [.blob(Data("motd".utf8)), .blob(version.data)])
-      try transaction.put(StoreKey("motd"), record(version))
+      try transaction.put(KeyName("motd"), record(version))
     }
     try await journal.close()
     let engine = try await fixture.open()
     try await expectError(.damaged, "motd") {
-      let entry = try await engine.entry(StoreKey("motd"))
+      let entry = try await engine.entry(KeyName("motd"))
       Issue.record("\(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "nothing") was read")
     }
-    #expect(try await engine.entry(StoreKey("token"))?.value == Data("the new secret".utf8))
+    #expect(try await engine.entry(KeyName("token"))?.value == Data("the new secret".utf8))
     try await put("motd", "written again", into: engine)
-    #expect(try await engine.entry(StoreKey("motd"))?.value == Data("written again".utf8))
+    #expect(try await engine.entry(KeyName("motd"))?.value == Data("written again".utf8))
     try? await engine.close()
   }
 
@@ -91,12 +91,12 @@ import Testing
     let (fixture, version, staged) = try await rotated()
     let engine = try await fixture.open()
     let journal = try await journal(of: fixture)
-    try await journal.commit(WriteBatch([.put(StoreKey("motd"), record(version))]), from: StoreOrigin())
+    try await journal.commit(WriteBatch([.put(KeyName("motd"), record(version))]), from: StoreOrigin())
     try await journal.close()
     try staged.write(to: URL(fileURLWithPath: fixture.control + "/retained/\(version)"))
     try await engine.withSnapshot { snapshot in
       try await expectError(.damaged, "motd") {
-        let entry = try await snapshot.entries([StoreKey("motd")])[0]
+        let entry = try await snapshot.entries([KeyName("motd")])[0]
         Issue.record("\(entry.map { String(decoding: $0.value, as: UTF8.self) } ?? "nothing") was read")
       }
     }

@@ -79,7 +79,7 @@ private struct LossScript {
     let engine = try await kind.open(directory)
     let store = try TypedStore(engine: engine, schema: LossKind.schema(isNewest: false))
     for number in 0..<8 {
-      try await store.save("\(number)", for: StoreKey("n/\(number)"))
+      try await store.save("\(number)", for: KeyName("n/\(number)"))
       say("ack")
     }
     try await engine.close()

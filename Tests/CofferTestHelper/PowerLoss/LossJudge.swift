@@ -62,9 +62,9 @@ struct LossJudge {
     }
     verdict.violations += try await alarms(of: engine)
     for (key, value) in Self.probe {
-      _ = try await engine.commit(WriteBatch([.put(StoreKey(key), value)]), from: StoreOrigin())
+      _ = try await engine.commit(WriteBatch([.put(KeyName(key), value)]), from: StoreOrigin())
       say("ack")
-      if try await engine.entry(StoreKey(key))?.value != value {
+      if try await engine.entry(KeyName(key))?.value != value {
         verdict.violations.append("a new value is not stored")
       }
     }
@@ -75,7 +75,7 @@ struct LossJudge {
     if kind == .migration {
       let store = try TypedStore(engine: engine, schema: LossKind.schema(isNewest: true))
       for number in 0..<8 {
-        let key = try StoreKey("n/\(number)")
+        let key = try KeyName("n/\(number)")
         contents[key.string] = Data("\(try await store.load([Int].self, for: key) ?? [])".utf8)
       }
       contents["probe"] = try await engine.entry("probe")?.value

@@ -39,7 +39,7 @@ enum LossKind: String {
     case .encrypt, .commandEncrypt:
       let engine = try await base.open(directory).engine
       guard try await engine.record(KeyRingStore.record) != nil else { return engine }
-      var configuration = EncryptionConfiguration()
+      var configuration = EncryptedEngine.Configuration()
       configuration.acceptsUnfinished = true
       if base == .files { configuration.label = Self.label }
       let key = self == .encrypt ? Self.key : .file(Self.keyFile(directory))
@@ -50,7 +50,7 @@ enum LossKind: String {
 
   private func openEncrypted(_ directory: String, _ key: RootKeySource) async throws -> any StorageEngine {
     let engine = try await base.open(directory).engine
-    var configuration = EncryptionConfiguration()
+    var configuration = EncryptedEngine.Configuration()
     if base == .files { configuration.label = Self.label }
     do { return try await EncryptedEngine.open(engine, key: key, configuration: configuration) } catch {
       try? await engine.close()
@@ -102,7 +102,7 @@ enum LossKind: String {
   func batch(_ number: Int) throws -> WriteBatch {
     WriteBatch(
       try steps[number].map { key, version in
-        let name = try StoreKey(key)
+        let name = try KeyName(key)
         return version.map { .put(name, value(key, $0)) } ?? .delete(name)
       } as [WriteBatch.Operation])
   }

@@ -78,7 +78,7 @@ final class SweepBuilder {
     for key in keys {
       let version = note(key) { ($0.compactMap { $0 }.max() ?? -1) + 1 } ?? 0
       batch.put(
-        try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue),
+        try KeyName(key), SweepValue.bytes(key, version, largest: kind.largestValue),
         ValueAttributes(expires: expiry(of: key).map { Date(unixMilliseconds: $0) }))
     }
     try await commit(batch)
@@ -95,7 +95,7 @@ final class SweepBuilder {
       _ = note(key) { _ in nil }
       if let index = histories.firstIndex(where: { $0.key == key }) { histories[index].expired = version }
       batch.put(
-        try StoreKey(key), SweepValue.bytes(key, version, largest: kind.largestValue),
+        try KeyName(key), SweepValue.bytes(key, version, largest: kind.largestValue),
         ValueAttributes(expires: Date() - 1))
     }
     try await commit(batch)
@@ -114,7 +114,7 @@ final class SweepBuilder {
     var batch = WriteBatch()
     for key in keys {
       _ = note(key) { _ in nil }
-      batch.delete(try StoreKey(key))
+      batch.delete(try KeyName(key))
     }
     try await commit(batch)
   }

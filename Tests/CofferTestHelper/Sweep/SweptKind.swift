@@ -23,12 +23,14 @@ enum SweptKind: String {
 
   /// Opens the store in a directory.
   func open(_ directory: String, atStep: (@Sendable (SlotStep) -> Void)? = nil) async throws -> SweepStore {
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.atStep = atStep
     return SweepStore(engine: try await openEngine(directory, configuration))
   }
 
-  private func openEngine(_ directory: String, _ configuration: SlotConfiguration) async throws -> any StorageEngine {
+  private func openEngine(_ directory: String, _ configuration: SlotEngine.Configuration) async throws
+    -> any StorageEngine
+  {
     switch self {
     case .naked: return AdapterEngine(NakedFiles(directory))
     case .sqlite: return try await SQLiteEngine.open(at: directory + "/store.db")
@@ -61,7 +63,7 @@ enum SweptKind: String {
     case .sqlite: return mutation.file == "store.db" ? "" : nil
     case .sealed, .naked: return nil
     case .preferences: return mutation.file == Self.suite + ".plist" ? "" : nil
-    case .files: return try state.histories.map(\.key).first { try FileName(StoreKey($0)).string == mutation.file }
+    case .files: return try state.histories.map(\.key).first { try FileName(KeyName($0)).string == mutation.file }
     }
   }
 }
@@ -129,7 +131,7 @@ struct SweepStore {
   }
 
   private func answer(_ key: String) async -> SweepAnswer {
-    do { return try await engine.entry(StoreKey(key)).map(SweepAnswer.init) ?? .absent } catch {
+    do { return try await engine.entry(KeyName(key)).map(SweepAnswer.init) ?? .absent } catch {
       return .refused("\(error)")
     }
   }
@@ -139,7 +141,7 @@ struct SweepStore {
     let listed = (try? await engine.summaries()).map { Set($0.map(\.key)) }
     var absent: [(key: String, answer: SweepAnswer)] = []
     for name in state.histories.map(\.key) {
-      guard let key = try? StoreKey(name) else { continue }
+      guard let key = try? KeyName(name) else { continue }
       if (try? await engine.contains(key)) == false { absent.append((name, .absent)) }
       if listed?.contains(key) == false { absent.append((name, .absent)) }
     }
@@ -148,7 +150,7 @@ struct SweepStore {
 
   /// Lists the store page by page, past damaged entries, as the command does.
   private func list(_ observation: inout SweepObservation) async {
-    var last: StoreKey?
+    var last: KeyName?
     do {
       while true {
         let items = try await items(after: last)
@@ -161,7 +163,7 @@ struct SweepStore {
     }
   }
 
-  private func items(after last: StoreKey?) async throws -> [(key: StoreKey, answer: SweepAnswer)] {
+  private func items(after last: KeyName?) async throws -> [(key: KeyName, answer: SweepAnswer)] {
     for limit in [16, 1] {
       do {
         return try await page(after: last, limit: limit).map { ($0.key, SweepAnswer($0)) }
@@ -173,7 +175,7 @@ struct SweepStore {
     return []
   }
 
-  private func page(after last: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  private func page(after last: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try await engine.withSnapshot { try await $0.page(prefix: nil, after: last, limit: limit) }
   }
 

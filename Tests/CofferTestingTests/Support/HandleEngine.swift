@@ -39,22 +39,22 @@ final class HandleEngine: EngineDecorator {
     return try await base.commit(batch, from: origin)
   }
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     try checkOpen()
     return try await base.entry(key)
   }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try checkOpen()
     return try await base.entries(keys)
   }
 
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     try checkOpen()
     return try await base.record(name)
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try checkOpen()
     return try await base.summary(of: key)
   }

@@ -9,9 +9,9 @@ struct Wrapper: EngineDecorator {
   var ownClock: StoreClock?
   var features: @Sendable (StoreCapabilities.Features) -> StoreCapabilities.Features = { $0 }
   var onCommit: Commits = { base, batch, origin in try await base.commit(batch, from: origin) }
-  var onEntries: @Sendable (any StorageEngine, [StoreKey]) async throws -> [StoreEntry?] = { try await $0.entries($1) }
+  var onEntries: @Sendable (any StorageEngine, [KeyName]) async throws -> [StoreEntry?] = { try await $0.entries($1) }
   var onSnapshot: @Sendable (any StorageEngine, any StorageSnapshot) -> any StorageSnapshot = { $1 }
-  var onSummary: @Sendable (any StorageEngine, StoreKey) async throws -> StoreEntrySummary? = {
+  var onSummary: @Sendable (any StorageEngine, KeyName) async throws -> StoreEntry.Summary? = {
     try await $0.summary(of: $1)
   }
   var onChanges: @Sendable (any StorageEngine, JournalPosition?) -> AsyncStream<StoreChange> = { $0.changes(since: $1) }
@@ -26,9 +26,9 @@ struct Wrapper: EngineDecorator {
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     try await onCommit(base, batch, origin)
   }
-  func entry(_ key: StoreKey) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await onSummary(base, key) }
+  func entry(_ key: KeyName) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await onSummary(base, key) }
   func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
     try await base.withSnapshot { try await body(onSnapshot(base, $0)) }
   }
@@ -56,19 +56,19 @@ extension Wrapper {
 
 /// A snapshot over another one whose reads can be replaced by hooks.
 struct SnapshotWrapper: StorageSnapshot {
-  typealias Page = @Sendable (any StorageSnapshot, StoreKey?, StoreKey?, Int) async throws -> [StoreEntry]
+  typealias Page = @Sendable (any StorageSnapshot, KeyName?, KeyName?, Int) async throws -> [StoreEntry]
 
   let base: any StorageSnapshot
-  var onEntries: @Sendable (any StorageSnapshot, [StoreKey]) async throws -> [StoreEntry?] = {
+  var onEntries: @Sendable (any StorageSnapshot, [KeyName]) async throws -> [StoreEntry?] = {
     try await $0.entries($1)
   }
   var onPage: Page = { try await $0.page(prefix: $1, after: $2, limit: $3) }
 
   var revision: StoreRevision { base.revision }
-  func entry(_ key: StoreKey) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func entry(_ key: KeyName) async throws -> StoreEntry? { try await onEntries(base, [key])[0] }
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await onEntries(base, keys) }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key) }
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     try await onPage(base, prefix, after, limit)
   }
 }

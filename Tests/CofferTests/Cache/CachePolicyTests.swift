@@ -47,7 +47,7 @@ import Testing
       switch Int.random(in: 0..<8, using: &random) {
       case 0: try await other.save(value, for: key)
       case 1: try await store.delete(key)
-      case 2: store.dropCache(of: try StoreKey(key))
+      case 2: store.dropCache(of: try KeyName(key))
       case 3: store.dropCache(prefix: "p1/")
       case 4...5: try await store.save(value, for: key)
       default: sizes[key] = try await store.load(String.self, for: key)?.utf8.count
@@ -117,7 +117,7 @@ import Testing
     store.dropCache(prefix: "a/")
     #expect(store.cached(Int.self, for: "a/2") == nil)
     #expect(store.cached(Int.self, for: "b/1") == 1)
-    #expect(try await store.loadAll(Int.self, keys: ["a/1", "a/2", "b/1"] as [StoreKey]) == [1, 1, 1])
+    #expect(try await store.loadAll(Int.self, keys: ["a/1", "a/2", "b/1"] as [KeyName]) == [1, 1, 1])
   }
 
   // Requirement 1.34
@@ -167,8 +167,8 @@ import Testing
 
   private func statistics(
     hits: Int = 0, misses: Int = 0, evictions: Int = 0, bytes: Int = 0, count: Int = 0
-  ) -> CacheStatistics {
-    CacheStatistics(hits: hits, misses: misses, evictions: evictions, bytes: bytes, count: count)
+  ) -> CachePolicy.Statistics {
+    CachePolicy.Statistics(hits: hits, misses: misses, evictions: evictions, bytes: bytes, count: count)
   }
 }
 

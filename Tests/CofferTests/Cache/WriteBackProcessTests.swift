@@ -42,7 +42,7 @@ import Testing
     if let signal = signals[ending] { kill(helper.process.processIdentifier, signal) }
     #expect(helper.wait() == signals[ending] ?? 0)
     let engine = try await SQLiteEngine.open(at: path)
-    let keys = try (1...1_000).map { try StoreKey("n/\($0)") }
+    let keys = try (1...1_000).map { try KeyName("n/\($0)") }
     let entries = try await engine.entries(keys)
     #expect(entries.allSatisfy { $0 != nil })
     if kind == "plain" { #expect(entries.last??.value == Data("1000".utf8)) }
@@ -56,7 +56,7 @@ import Testing
     try await withThrowingTaskGroup { group in
       for writer in 0..<100 {
         group.addTask {
-          let key = try StoreKey("k\(writer)")
+          let key = try KeyName("k\(writer)")
           let outside = TypedStore(engine: memory)
           for number in 1...60 {
             try await store.save(number, for: key)
@@ -87,8 +87,8 @@ import Testing
     let policy = WriteBackPolicy(maximumPendingBytes: 400, clock: ManualClock())
     let cache = CachePolicy(maximumCount: 6, maximumBytes: 200)
     let store = TypedStore(engine: engine, cache: cache, writePolicy: .back(policy))
-    let keys = try (0..<8).map { try StoreKey("k\($0)") }
-    var model: [StoreKey: String] = [:]
+    let keys = try (0..<8).map { try KeyName("k\($0)") }
+    var model: [KeyName: String] = [:]
     for step in 0..<1_500 {
       let key = keys.randomElement(using: &random) ?? "k"
       let value = "\(step)" + String(repeating: "x", count: Int.random(in: 0..<60, using: &random))
@@ -138,7 +138,7 @@ import Testing
     try disk.resize(to: "60m")
     try await store.flush()
     for number in 0..<8 {
-      #expect(try await engine.entry(StoreKey("v\(number)"))?.value == Data(repeating: UInt8(number), count: 500_000))
+      #expect(try await engine.entry(KeyName("v\(number)"))?.value == Data(repeating: UInt8(number), count: 500_000))
     }
     try await store.close()
   }

@@ -23,7 +23,7 @@ import Testing
   @Test func aRefusalNamesItsKeysWhichStayPending() async throws {
     let (store, engine) = try await open()
     let other = TypedStore(engine: engine)
-    for key in ["a", "folder"] as [StoreKey] { try await store.save(1, for: key) }
+    for key in ["a", "folder"] as [KeyName] { try await store.save(1, for: key) }
     let error = await #expect(throws: StorageError.self) { try await store.flush() }
     #expect(error?.code == .notAStore && error?.key == "folder")
     #expect(error?.message.hasSuffix("These writes stay pending: 'a', 'folder'.") == true, "\(error?.message ?? "")")
@@ -36,7 +36,7 @@ import Testing
     #expect(
       await codeThrown { _ = try await store.transaction { try await $0.load(Int.self, for: "b") } } == .notAStore)
     #expect(await codeThrown { try await store.close() } == .notAStore)
-    for number in 0..<9 { try await store.save(1, for: StoreKey("k\(number)")) }
+    for number in 0..<9 { try await store.save(1, for: KeyName("k\(number)")) }
     #expect(await codeThrown { try await store.flush() } == .notAStore)
     #expect(store.pendingWrites.failure?.message.hasSuffix("'k4', 'k5' and 3 more.") == true)
     try FileManager.default.removeItem(atPath: obstacle)

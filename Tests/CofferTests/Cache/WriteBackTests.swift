@@ -30,7 +30,7 @@ import Testing
     #expect(try await store.load(String.self, for: "gone") == nil)
     #expect(try await store.exists("a"))
     #expect(try await !store.exists("gone"))
-    #expect(try await store.loadAll(String.self, keys: ["a", "gone"] as [StoreKey]) == ["new", nil])
+    #expect(try await store.loadAll(String.self, keys: ["a", "gone"] as [KeyName]) == ["new", nil])
     #expect(try await other.load(String.self, for: "a") == "old")
     #expect(store.pendingWrites.count == 2)
     store.dropCache()
@@ -98,7 +98,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "k") == 7)
     try await TypedStore(engine: memory).save(1, for: "other")
     try await store.save(8, for: "k")
-    #expect(try await store.loadAll(Int.self, keys: ["k", "other"] as [StoreKey]) == [8, 1])
+    #expect(try await store.loadAll(Int.self, keys: ["k", "other"] as [KeyName]) == [8, 1])
     #expect(store.pendingWrites.count == 0)
     try await store.save(9, for: "k")
     for await value in try store.values(of: "k", as: Int.self) {
@@ -221,18 +221,18 @@ import Testing
     let store = store(engine)
     engine.inject(.delay(.seconds(1)), into: .commit)
     if !succeeds { engine.inject(.fail(StorageError(.busy, "The store is locked.")), into: .commit) }
-    for key in ["a", "b"] as [StoreKey] { try await store.save(1, for: key) }
+    for key in ["a", "b"] as [KeyName] { try await store.save(1, for: key) }
     let first = Task { try await store.flush() }
     await gate.waitForSleepers()
     try await store.save(2, for: "a")
     #expect(store.pendingWrites.count == 2 && store.pendingWrites.bytes == 6)
-    #expect(try await store.loadAll(Int.self, keys: ["a", "b"] as [StoreKey]) == [2, 1])
+    #expect(try await store.loadAll(Int.self, keys: ["a", "b"] as [KeyName]) == [2, 1])
     let second = Task { try await store.flush() }
     gate.advance(by: .seconds(1))
     #expect(await codeThrown { try await first.value } == (succeeds ? nil : .busy))
     try await second.value
     #expect(store.pendingWrites.count == 0 && engine.count(of: .commit) == 2)
-    #expect(try await TypedStore(engine: memory).loadAll(Int.self, keys: ["a", "b"] as [StoreKey]) == [2, 1])
+    #expect(try await TypedStore(engine: memory).loadAll(Int.self, keys: ["a", "b"] as [KeyName]) == [2, 1])
   }
 
   @Test func aDiscardWaitsForTheCommitUnderWay() async throws {

@@ -81,7 +81,7 @@ private struct RecursiveClient: Persistable {
     #expect(clients[1].lastError?.key == "b/text")
     #expect(clients[0].lastError == nil && clients[2].lastError == nil)
     let store = TypedStore(engine: engine)
-    for key in ["a/text", "c/text"] as [StoreKey] { #expect(try await store.load(String.self, for: key) == "x") }
+    for key in ["a/text", "c/text"] as [KeyName] { #expect(try await store.load(String.self, for: key) == "x") }
     #expect(try await store.load(String.self, for: "b/text") == nil && session.hasPendingEdits)
     // The edit is kept for the next attempt.
     clients[1].client.text.removeLast()
@@ -109,7 +109,7 @@ private struct RecursiveClient: Persistable {
     }
     try await session.save()
     let store = TypedStore(engine: engine)
-    for number in 0..<20 { #expect(try await store.load(Double.self, for: StoreKey("\(number)/limit")) == 0.5) }
+    for number in 0..<20 { #expect(try await store.load(Double.self, for: KeyName("\(number)/limit")) == 0.5) }
   }
 
   @Test func aValueThatCannotBeEncodedDoesNotKeepBackOtherClients() async throws {

@@ -28,7 +28,7 @@ final class Handled: Sendable {
 /// Policies for damaged values, over real stores whose bits were flipped.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamagePolicyTests {
   private let stores = DamagedStores()
-  private let key = StoreKey("k")
+  private let key = KeyName("k")
   private struct Broken: Error {}
 
   private func store(
@@ -99,11 +99,11 @@ final class Handled: Sendable {
 
   @Test func everyTypedReadFollowsIt() async throws {
     let reads: [(TypedStore) async throws -> String?] = [
-      { try await $0.loadAll(String.self, keys: ["other", "k"] as [StoreKey])[1] },
-      { try await $0.loadVersioned(String.self, for: StoreKey("k")).value },
-      { try await $0.update(String.self, for: StoreKey("k")) { $0 } },
+      { try await $0.loadAll(String.self, keys: ["other", "k"] as [KeyName])[1] },
+      { try await $0.loadVersioned(String.self, for: KeyName("k")).value },
+      { try await $0.update(String.self, for: KeyName("k")) { $0 } },
       { store in
-        for await value in store.values(of: StoreKey("k"), as: String.self) { return try value.get() }
+        for await value in store.values(of: KeyName("k"), as: String.self) { return try value.get() }
         return nil
       },
     ]

@@ -9,7 +9,7 @@ import Testing
 @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamageProcessTests {
   private let stores = DamagedStores()
   private static let kinds: [DamagedStore.Kind] = [.database, .files]
-  private let key = StoreKey("k")
+  private let key = KeyName("k")
 
   // Requirement 5.8
   @Test(arguments: kinds) func twoProcessesStoreOneReplacement(_ kind: DamagedStore.Kind) async throws {

@@ -9,7 +9,7 @@ import Testing
 @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamageRestoreTests {
   private let stores = DamagedStores()
   private static let kinds: [DamagedStore.Kind] = [.database, .files, .preferences]
-  private let key = StoreKey("k")
+  private let key = KeyName("k")
 
   private func backUp(_ engine: any StorageEngine, to url: URL) async throws {
     if let engine = engine.as(SQLiteEngine.self) { try await engine.backup(to: url) }

@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func aTransactionOverTablesIsACommit() async throws {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.events = recorder.events
     let database = try await SQLiteDatabase.open(
       at: directory.path("shop.db"), migrations: [], configuration: configuration)
@@ -110,7 +110,7 @@ import Testing
   }
 
   @Test func waitingForTheLockOfAnotherProcessIsTold() async throws {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.events = recorder.events
     configuration.busyTimeout = 20
     let engine = try await SQLiteEngine.open(at: directory.path("app.db"), configuration: configuration)
@@ -136,7 +136,7 @@ import Testing
       let operations = try (0..<10).map { number -> WriteBatch.Operation in
         let name = "\(round)/\(number)"
         let content = Data(count: 60_000)
-        return kind == .sqlite ? .put(try StoreKey(name), content) : .putRecord(try SystemRecordName(name), content)
+        return kind == .sqlite ? .put(try KeyName(name), content) : .putRecord(try SystemRecord.Name(name), content)
       }
       let batch = WriteBatch(operations)
       try await engine.commit(batch, from: origin)

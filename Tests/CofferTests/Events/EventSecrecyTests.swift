@@ -11,7 +11,7 @@ import Testing
   private let directory: TemporaryDirectory
   private let recorder = EventRecorder()
   private let value = "hunter2-quagmire"
-  private let key: StoreKey = "the-name-of-the-key"
+  private let key: KeyName = "the-name-of-the-key"
 
   init() throws { directory = try TemporaryDirectory() }
 

@@ -118,7 +118,7 @@ enum EventStore: String, CaseIterable {
     let engine = try await EventStore.sqlite.open(recorder, in: directory)
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<200 {
-        let batch = WriteBatch([.put(try StoreKey("\(number)"), Data(count: 10))], durability: durability)
+        let batch = WriteBatch([.put(try KeyName("\(number)"), Data(count: 10))], durability: durability)
         group.addTask { try await engine.commit(batch, from: origin) }
       }
       try await group.waitForAll()

@@ -12,7 +12,7 @@ import Testing
   // Requirement 5.1
   @Test func anExpiredValueIsAbsentFromEveryRead() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
-    let key = StoreKey("token")
+    let key = KeyName("token")
     try await store.save(Note(title: "a"), for: key, expires: clock.now + 60)
     #expect(store.cached(Note.self, for: key) == Note(title: "a"))
     clock.advance(by: 59.999)
@@ -42,7 +42,7 @@ import Testing
     try await store.transaction { try $0.save(1, for: "transaction", expires: end) }
     try await store.saveIfUnchanged(1, for: "revision", since: nil, expires: end)
     try await store.save(1, for: "kept")
-    let keys: [StoreKey] = ["batch", "transaction", "revision", "kept"]
+    let keys: [KeyName] = ["batch", "transaction", "revision", "kept"]
     #expect(try await store.loadAll(Int.self, keys: keys) == [1, 1, 1, 1])
     clock.advance(by: 60)
     #expect(try await store.loadAll(Int.self, keys: keys) == [nil, nil, nil, 1])
@@ -50,11 +50,11 @@ import Testing
 
   @Test func aValueReadByAnotherStoreIsCachedWithItsExpiry() async throws {
     let engine = MemoryEngine(clock: clock.storeClock)
-    let key = StoreKey("token")
+    let key = KeyName("token")
     try await TypedStore(engine: engine).save(Note(title: "a"), for: key, expires: clock.now + 60)
     let store = TypedStore(engine: engine, cacheCapacity: 4)
     _ = try await store.load(Note.self, for: key)
-    for number in 0..<5 { try await store.save(number, for: StoreKey("other/\(number)")) }
+    for number in 0..<5 { try await store.save(number, for: KeyName("other/\(number)")) }
     _ = try await store.loadAll(Note.self, keys: [key])
     #expect(store.cached(Note.self, for: key) != nil)
     clock.advance(by: 60)
@@ -63,11 +63,11 @@ import Testing
 
   @Test func anUpdateStartsFromNothingAndOtherwiseKeepsTheExpiry() async throws {
     let directory = try TemporaryDirectory()
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.clock = clock.storeClock
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let store = TypedStore(engine: engine)
-    let key = StoreKey("visits")
+    let key = KeyName("visits")
     try await store.save(7, for: key, expires: clock.now + 60)
     #expect(try await store.update(key, default: 0) { $0 += 1 } == 8)
     #expect(try await engine.entry(key)?.attributes.expires == clock.now + 60)
@@ -80,7 +80,7 @@ import Testing
   // Requirement 5.1
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiryOfAValueThatIsCachedAsItIsRead() async throws {
     let engine = EngineWithHook(MemoryEngine(clock: clock.storeClock))
-    let key = StoreKey("token")
+    let key = KeyName("token")
     try await TypedStore(engine: engine).save("a", for: key, expires: clock.now + 60)
     let store = TypedStore(engine: engine)
     var values = store.values(of: key, as: String.self).makeAsyncIterator()
@@ -129,7 +129,7 @@ import Testing
   // Requirement 5.1
   @Test(.timeLimit(.minutes(1))) func aStreamDeliversTheExpiry() async throws {
     let store = TypedStore(engine: MemoryEngine(clock: clock.storeClock))
-    let key = StoreKey("token")
+    let key = KeyName("token")
     try await store.save("a", for: key, expires: clock.now + 60)
     var values = store.values(of: key, as: String.self).makeAsyncIterator()
     #expect(try await values.next()?.get() == .some("a"))

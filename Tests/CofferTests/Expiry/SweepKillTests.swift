@@ -13,8 +13,8 @@ import Testing
   /// The clock of the process that stores the values, years before that of the killed one.
   private let clock = SettableClock()
 
-  private var expired: [StoreKey] { get throws { try (0..<Self.number).map { try StoreKey("expired/\($0)") } } }
-  private var kept: [StoreKey] { get throws { try (0..<Self.number).map { try StoreKey("kept/\($0)") } } }
+  private var expired: [KeyName] { get throws { try (0..<Self.number).map { try KeyName("expired/\($0)") } } }
+  private var kept: [KeyName] { get throws { try (0..<Self.number).map { try KeyName("kept/\($0)") } } }
 
   // Requirement 5.1
   @Test func aKillAtEveryStepOfASweepOfFilesLosesNothing() async throws {
@@ -61,13 +61,13 @@ import Testing
   }
 
   private func files(_ path: String) async throws -> SlotEngine {
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.clock = clock.storeClock
     return try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
   }
 
   private func database(_ path: String) async throws -> SQLiteEngine {
-    var configuration = SQLiteConfiguration()
+    var configuration = SQLiteEngine.Configuration()
     configuration.clock = clock.storeClock
     return try await SQLiteEngine.open(at: path, configuration: configuration)
   }
@@ -93,8 +93,8 @@ import Testing
     for key in kept { #expect(try await engine.entry(key)?.value == Data(key.string.utf8), comment) }
     for key in try expired { #expect(try await engine.entry(key) == nil, comment) }
     let listed = try await engine.summaries().map(\.key)
-    #expect(listed.filter { $0.hasPrefix(StoreKey("kept/")) } == kept, comment)
-    #expect(!listed.contains { $0.hasPrefix(StoreKey("expired/")) }, comment)
+    #expect(listed.filter { $0.hasPrefix(KeyName("kept/")) } == kept, comment)
+    #expect(!listed.contains { $0.hasPrefix(KeyName("expired/")) }, comment)
     #expect(try await verified(engine, comment) >= Int64(Self.number))
     try await engine.close()
   }

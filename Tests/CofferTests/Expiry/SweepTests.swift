@@ -19,7 +19,7 @@ import Testing
   func expiredValuesAreSweptByALaterCommit(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()
     let engine = try await open(kind, directory)
-    let (token, other) = (StoreKey("token"), StoreKey("other"))
+    let (token, other) = (KeyName("token"), KeyName("other"))
     try await put(token, 60, in: engine)
     clock.advance(by: 60 + 3_599)
     let changes = engine.changes(since: nil)
@@ -43,7 +43,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let engine = try await open(.database, directory)
     guard let engine = engine as? SQLiteEngine else { throw Missing() }
-    let (token, header) = (StoreKey("token"), TransactionHeader(origin: origin, durability: .relaxed))
+    let (token, header) = (KeyName("token"), TransactionHeader(origin: origin, durability: .relaxed))
     try await engine.transact(header) { [clock] in
       try $0.put(token, Data("v".utf8), ValueAttributes(expires: clock.now + 60))
     }
@@ -62,7 +62,7 @@ import Testing
   func aSweepRemovesNoNewerValue(_ kind: Kind) async throws {
     let directory = try TemporaryDirectory()
     let engine = try await open(kind, directory)
-    let keys = try (0..<300).map { try StoreKey("k/\($0)") }
+    let keys = try (0..<300).map { try KeyName("k/\($0)") }
     var attributes = ValueAttributes()
     attributes.expires = clock.now + 60
     try await engine.commit(WriteBatch(keys.map { .put($0, Data("v".utf8), attributes) }), from: origin)
@@ -70,8 +70,8 @@ import Testing
     try await put(keys[2], 1_000_000, in: engine)
     clock.advance(by: 4_000)
     let changes = engine.changes(since: nil)
-    var swept: Set<StoreKey> = []
-    let trigger = StoreKey("trigger")
+    var swept: Set<KeyName> = []
+    let trigger = KeyName("trigger")
     try await engine.commit(WriteBatch([.put(trigger, Data())]), from: origin)
     for await change in changes {
       guard case .commit(let commit) = change, commit.origin != origin else { continue }
@@ -92,7 +92,7 @@ import Testing
     let directory = try TemporaryDirectory()
     for (number, kind) in [Kind.database, .files].enumerated() {
       let engine = try await open(kind, directory)
-      let key = StoreKey("token")
+      let key = KeyName("token")
       try await put(key, 60, in: engine)
       let backup = directory.path("backup\(number).db")
       if let files = engine.as(SlotEngine.self) {
@@ -103,7 +103,7 @@ import Testing
       }
       #expect(try await engine.entry(key)?.attributes.expires == clock.now + 60)
       try await engine.close()
-      var configuration = SQLiteConfiguration()
+      var configuration = SQLiteEngine.Configuration()
       configuration.clock = clock.storeClock
       configuration.access = .readOnly
       let copy = try await SQLiteEngine.open(at: backup, configuration: configuration)
@@ -115,16 +115,16 @@ import Testing
     }
   }
 
-  private func put(_ key: StoreKey, _ seconds: TimeInterval, in engine: any StorageEngine) async throws {
+  private func put(_ key: KeyName, _ seconds: TimeInterval, in engine: any StorageEngine) async throws {
     var attributes = ValueAttributes()
     attributes.expires = clock.now + seconds
     try await engine.commit(WriteBatch([.put(key, Data("v".utf8), attributes)]), from: origin)
   }
 
   private func open(_ kind: Kind, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
-    var database = SQLiteConfiguration()
+    var database = SQLiteEngine.Configuration()
     database.clock = clock.storeClock
-    var slots = SlotConfiguration()
+    var slots = SlotEngine.Configuration()
     slots.clock = clock.storeClock
     var options = StoreOptions()
     options.database = database

@@ -15,7 +15,7 @@ import Testing
   /// has lost a race must see that, and not try its commit for ever.
   @Test func aConditionThatDoesNotHoldIsThrownOnce() async throws {
     let store = try Styles.version2(engine)
-    let name = try SystemRecordName("router/migrations/a")
+    let name = try SystemRecord.Name("router/migrations/a")
     try await engine.commit(WriteBatch([.putRecord(name, Data([1]))]), from: StoreOrigin())
     let revision = engine.latestRevision
     for operations in [
@@ -33,7 +33,7 @@ import Testing
   @Test func aValueThatIsReplacedMeanwhileIsCheckedAgain() async throws {
     let racing = FaultInjectingEngine(engine)
     let store = try Styles.version2(racing)
-    let name = try SystemRecordName("router/migrations/a")
+    let name = try SystemRecord.Name("router/migrations/a")
     let lost = StorageError.preconditionFailed("style", location: "memory:memory")
     racing.inject(.fail(lost), into: .commit, times: 1)
     try await store.commit(WriteBatch([.requireRecord(name, nil), put]), [])

@@ -104,7 +104,7 @@ import Testing
       let directory = try TemporaryDirectory()
       let location = "\(kind):\(directory.path("store"))"
       let plain = TypedStore(engine: try await StoreLocation(location).open())
-      let keys = try (0..<count).map { try StoreKey("n/\($0)") }
+      let keys = try (0..<count).map { try KeyName("n/\($0)") }
       try await plain.saveAll(keys.enumerated().map { ($1, "\($0)") }, durability: .relaxed)
       let killed = try HelperProcess(["schema-migrate", location])
       #expect(try killed.line() == "ready")

@@ -39,14 +39,14 @@ import Testing
     let store = try await numbers(location)
     for _ in 0..<200 {
       _ = try await store.migrate()
-      let marks = try await store.engine.summaries(prefix: StoreKey("n/"))
+      let marks = try await store.engine.summaries(prefix: KeyName("n/"))
       if try marks.allSatisfy({ try SchemaMark(in: $0.attributes)?.version == 3 }) { break }
     }
     let lines = try old.lines()
     lines.forEach(note)
     #expect(lines.last == "refused \(count)" && old.wait() == 0)
     for number in 0..<count {
-      let value = try await store.load([Int].self, for: StoreKey("n/\(number)"))
+      let value = try await store.load([Int].self, for: KeyName("n/\(number)"))
       #expect(value == accepted[number].map { [$0] }, "number \(number)")
     }
     try await store.engine.close()
@@ -59,7 +59,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let location = "\(kind):\(directory.path("store"))"
     let plain = TypedStore(engine: try await StoreLocation(location).open())
-    let keys = try (0..<250).map { try StoreKey("n/\($0)") }
+    let keys = try (0..<250).map { try KeyName("n/\($0)") }
     try await plain.saveAll(keys.enumerated().map { ($1, "\($0)") })
     try await plain.engine.close()
     let helper = try HelperProcess(

@@ -78,7 +78,7 @@ import Testing
       try await new.save(Style3(title: "e", sizes: []), for: "style")
       #expect(await codeThrown { try await old.save(Style2(name: "d", size: 5), for: "style") } == .newerFormat)
       #expect(
-        await codeThrown { try await old.saveAll([("style" as StoreKey, Style2(name: "d", size: 5))]) } == .newerFormat)
+        await codeThrown { try await old.saveAll([("style" as KeyName, Style2(name: "d", size: 5))]) } == .newerFormat)
       do {
         _ = try await old.load(Style2.self, for: "style")
         Issue.record("The previous version has read a newer value.")
@@ -93,7 +93,7 @@ import Testing
   // Requirement 1.27
   @Test func everyWayOfReadingMigrates() async throws {
     let engine = MemoryEngine()
-    let keys = try (0..<6).map { try StoreKey("styles/\($0)") }
+    let keys = try (0..<6).map { try KeyName("styles/\($0)") }
     try await TypedStore(engine: engine).saveAll(keys.map { ($0, Style1(name: "x")) })
     let store = try Styles.version3(engine)
     let new = Style3(title: "x", sizes: [12])
@@ -118,7 +118,7 @@ import Testing
   @Test func noWayOfReadingOrWritingTouchesANewerValue() async throws {
     let engine = MemoryEngine()
     let (new, value) = (try Styles.version3(engine), Style2(name: "n", size: 1))
-    let keys = try (0..<2).map { try StoreKey("styles/\($0)") }
+    let keys = try (0..<2).map { try KeyName("styles/\($0)") }
     try await Styles.version2(engine).save(value, for: keys[1])
     try await new.save(Style3(title: "n", sizes: [1]), for: keys[0])
     let before = try await engine.entry(keys[0])
@@ -152,7 +152,7 @@ import Testing
 
   @Test func everyWayOfReadingFollowsAStepBack() async throws {
     let engine = MemoryEngine()
-    let keys = try (0..<6).map { try StoreKey("styles/\($0)") }
+    let keys = try (0..<6).map { try KeyName("styles/\($0)") }
     try await Styles.version3(engine).saveAll(keys.map { ($0, Style3(title: "x", sizes: [3])) })
     let (store, value) = (try Styles.withdrawn(engine), Style2(name: "x", size: 3))
     #expect(try await store.loadAll(Style2.self, keys: [keys[0], keys[1]]) == [value, value])
@@ -184,7 +184,7 @@ import Testing
     #expect(report.failures.first?.key == "styles/0" && report.failures.first?.error.code == .newerFormat)
     #expect(report.failures.dropFirst().allSatisfy { $0.error.code == .migrationFailed && $0.key == $0.error.key })
     #expect(run.progress.totalUnitCount == 248 && run.progress.completedUnitCount == 248)
-    var last: SchemaMigrationProgress?
+    var last: SchemaMigration.State?
     for await state in run.updates { last = state }
     #expect(last?.migrated == 223)
     #expect(try await old.load(Style1.self, for: "styles/17") == Style1(name: "17"))
@@ -195,7 +195,7 @@ import Testing
     let engine = MemoryEngine()
     let store = try Styles.version3(engine)
     let new = Style3(title: "x", sizes: [])
-    let keys = try (0..<6).map { try StoreKey("styles/\($0)") }
+    let keys = try (0..<6).map { try KeyName("styles/\($0)") }
     try await store.save(new, for: keys[0])
     try await store.saveAll([(keys[1], new)])
     try await store.batch { try $0.save(new, for: keys[2]) }
@@ -226,7 +226,7 @@ import Testing
   @Test(arguments: kinds)
   func aPrefixIsMigratedAndBroughtBack(kind: String) async throws {
     try await withEngine(kind) { engine in
-      let keys = try (0..<120).map { try StoreKey("styles/\($0)") }
+      let keys = try (0..<120).map { try KeyName("styles/\($0)") }
       try await Styles.version2(engine).saveAll(
         keys.map { ($0, Style2(name: "n", size: 1)) }, durability: .relaxed)
       let store = try Styles.version3(engine)

@@ -22,9 +22,10 @@ struct TakeOverFaultTests {
 
   private func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: origin)) }
 
-  private func takeOver(_ engine: any StorageEngine, _ encoding: LegacyEncoding = .bytes) async throws -> TakeOverReport
+  private func takeOver(_ engine: any StorageEngine, _ encoding: LegacyEncoding = .bytes) async throws
+    -> TakeOver.Report
   {
-    var options = TakeOverOptions()
+    var options = TakeOver.Options()
     options.removesOriginals = true
     return try await engine.takeOver(from: .files(directory: origin, encoding: encoding), options: options).result()
   }
@@ -51,7 +52,7 @@ struct TakeOverFaultTests {
     let report = try await takeOver(again)
     #expect(report.isComplete && report.taken == all.count - stored.count)
     #expect(try names().isEmpty)
-    for name in all { #expect(try await again.entry(StoreKey(name))?.value == value) }
+    for name in all { #expect(try await again.entry(KeyName(name))?.value == value) }
     try await again.close()
   }
 
@@ -82,7 +83,7 @@ struct TakeOverFaultTests {
     #expect(try last.lines().last?.hasPrefix("done ") == true)
     let store = TypedStore(engine: try await StoreLocation(location).open())
     for number in 0..<20 {
-      #expect(try await store.load(String.self, for: StoreKey("value-\(number)")) == "text \(number)", "\(ended)")
+      #expect(try await store.load(String.self, for: KeyName("value-\(number)")) == "text \(number)", "\(ended)")
     }
     try await store.engine.close()
     #expect(try names().isEmpty)

@@ -26,8 +26,8 @@ import Testing
 
   private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: origin).sorted() }
 
-  private func removing(_ policy: TakeOverOptions.ConflictPolicy = .refuse) -> TakeOverOptions {
-    var options = TakeOverOptions()
+  private func removing(_ policy: TakeOver.Options.ConflictPolicy = .refuse) -> TakeOver.Options {
+    var options = TakeOver.Options()
     options.removesOriginals = true
     options.conflicts = policy
     return options
@@ -36,14 +36,14 @@ import Testing
   /// Takes the values with the encodings of their types, each in a run of its own, and then the others as text or JSON.
   /// - Returns: The numbers of values that were taken, and of originals that were removed.
   private func takeAll(
-    into engine: any StorageEngine, _ options: TakeOverOptions = TakeOverOptions(),
+    into engine: any StorageEngine, _ options: TakeOver.Options = TakeOver.Options(),
     from source: (LegacyEncoding) -> LegacySource
   ) async throws -> [Int] {
     var (taken, removed) = (0, 0)
     for (encoding, names) in [(LegacyEncoding.jsonData, ["bytes"]), (.bytes, ["theme", "url"]), (.json, [])] {
       var options = options
       options.conflicts = .keepStored
-      options.key = { names.isEmpty || names.contains($0) ? try StoreKey($0) : nil }
+      options.key = { names.isEmpty || names.contains($0) ? try KeyName($0) : nil }
       let report = try await engine.takeOver(from: source(encoding), options: options).result()
       #expect(report.isComplete)
       (taken, removed) = (taken + report.taken, removed + report.removedOriginals)
@@ -184,7 +184,7 @@ import Testing
       var attributes = ValueAttributes()
       attributes[ValueAttribute<UInt8>(code: code)] = number
       let data = Data(try #require(contents[key]).utf8)
-      try await engine.commit(WriteBatch([.put(StoreKey(key), data, attributes)]), from: StoreOrigin())
+      try await engine.commit(WriteBatch([.put(KeyName(key), data, attributes)]), from: StoreOrigin())
     }
     try await engine.close()
     try file(".coffer/taking-over", "")
@@ -212,18 +212,18 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: "\(origin)/.coffer/taking-over"))
     let store = TypedStore(engine: try await StoreLocation("file:\(origin)").open())
     for (key, value) in contents {
-      #expect(try await store.engine.entry(StoreKey(key))?.value == Data(value.utf8))
+      #expect(try await store.engine.entry(KeyName(key))?.value == Data(value.utf8))
       if key == "text" {
         // What was taken over as a JSON string is still read as text; another type is decoded from its bytes.
         #expect(try await store.load(String.self, for: "text") == "John")
         try await store.save(value, for: "text")
       }
       if key == "object" {
-        let error = await #expect(throws: StorageError.self) { try await store.load(String.self, for: StoreKey(key)) }
+        let error = await #expect(throws: StorageError.self) { try await store.load(String.self, for: KeyName(key)) }
         #expect(error?.code == .foreignFormat)
-        try await store.save(value, for: StoreKey(key))
+        try await store.save(value, for: KeyName(key))
       }
-      #expect(try await store.load(String.self, for: StoreKey(key)) == value)
+      #expect(try await store.load(String.self, for: KeyName(key)) == value)
     }
     try await store.engine.close()
   }
@@ -244,7 +244,7 @@ import Testing
   @Test func conflictsFollowThePolicy() async throws {
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
     let store = TypedStore(engine: engine)
-    for (policy, value) in [(TakeOverOptions.ConflictPolicy.refuse, 1), (.keepStored, 1), (.replaceStored, 2)] {
+    for (policy, value) in [(TakeOver.Options.ConflictPolicy.refuse, 1), (.keepStored, 1), (.replaceStored, 2)] {
       try file("number", "2")
       try await store.save(1, for: "number")
       let source = LegacySource.files(directory: origin, encoding: .json)
@@ -259,8 +259,8 @@ import Testing
   @Test func namesAreMapped() async throws {
     for name in ["theme", "cache.a", "cache.b", "other"] { try file(name, "\"\(name)\"") }
     try file("same", "1")
-    var options = TakeOverOptions()
-    let keys: [String: StoreKey] = ["cache.a": "cache/a", "cache.b": "b", "same": "theme", "theme": "theme"]
+    var options = TakeOver.Options()
+    let keys: [String: KeyName] = ["cache.a": "cache/a", "cache.b": "b", "same": "theme", "theme": "theme"]
     options.key = { keys[$0] }
     let engine = MemoryEngine()
     let report = try await engine.takeOver(from: .files(directory: origin, encoding: .json), options: options).result()
@@ -305,7 +305,7 @@ import Testing
     #expect(try names().isEmpty)
     let store = TypedStore(engine: try await StoreLocation(location).open())
     for number in [0, 1, count / 2, count - 1] {
-      #expect(try await store.load(String.self, for: StoreKey("key-\(number)")) == "text \(number)")
+      #expect(try await store.load(String.self, for: KeyName("key-\(number)")) == "text \(number)")
     }
     #expect(try await store.engine.summaries().count == count)
     try await store.engine.close()

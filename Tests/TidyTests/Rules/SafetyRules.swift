@@ -55,7 +55,7 @@ struct StringKeyException: Sendable {
 
 /// Finds collections keyed by `String`, whose equality merges Unicode forms that are different keys in every store.
 func stringKeys(_ file: SourceFile, except exceptions: [StringKeyException] = stringKeyExceptions) -> [Finding] {
-  let message = "keyed by String, which merges Unicode forms: key it by StoreKey, or add a reason to the allow-list"
+  let message = "keyed by String, which merges Unicode forms: key it by KeyName, or add a reason to the allow-list"
   return file.findings(message, with: "String") { line in
     guard line.contains(/\[\s*String\s*:|\bDictionary<\s*String\b|\bSet<\s*String\b/) else { return false }
     return !exceptions.contains { $0.path == file.path && line.contains($0.text) }

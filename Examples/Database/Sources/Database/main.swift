@@ -11,10 +11,10 @@ struct Receipt: Codable {
 
 /// The migrations of the schema. A released migration must never be changed.
 let migrations = [
-  SQLiteMigration("1 sales") { transaction in
+  SQLiteDatabase.Migration("1 sales") { transaction in
     try transaction.execute("CREATE TABLE sales (row INTEGER PRIMARY KEY, item TEXT NOT NULL, cents INTEGER NOT NULL)")
   },
-  SQLiteMigration("2 receipts of sales") { transaction in
+  SQLiteDatabase.Migration("2 receipts of sales") { transaction in
     try transaction.execute("ALTER TABLE sales ADD COLUMN receipt INTEGER NOT NULL DEFAULT 0")
     try transaction.execute("CREATE INDEX sales_by_receipt ON sales (receipt)")
   },

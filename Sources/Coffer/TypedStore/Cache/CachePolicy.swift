@@ -10,7 +10,7 @@ public import Foundation
 /// Whatever the policy says, a value that any process has changed is dropped before the next read.
 public struct CachePolicy: Sendable {
   /// Returns the cost of a value in bytes. It is called under a lock and must neither block nor use the store.
-  public typealias Cost = @Sendable (_ key: StoreKey, _ encodedSize: Int) -> Int
+  public typealias Cost = @Sendable (_ key: KeyName, _ encodedSize: Int) -> Int
 
   /// The maximum number of cached values; 0 disables the cache. At least the most recently used half is retained.
   public var maximumCount: Int
@@ -43,20 +43,22 @@ public struct CachePolicy: Sendable {
   }
 }
 
-/// The counters of the cache of a ``TypedStore``, since it was created.
-public struct CacheStatistics: Hashable, Sendable {
-  /// The number of look-ups that found a value.
-  public let hits: Int
-  /// The number of look-ups that found none.
-  public let misses: Int
-  /// The number of values that were dropped because the cache was full. Values that were changed, removed or dropped
-  /// by hand are not counted.
-  public let evictions: Int
-  /// The sum of the costs of the cached values, in bytes.
-  public let bytes: Int
-  /// The number of cached values.
-  public let count: Int
+extension CachePolicy {
+  /// The counters of the cache of a ``TypedStore``, since it was created.
+  public struct Statistics: Hashable, Sendable {
+    /// The number of look-ups that found a value.
+    public let hits: Int
+    /// The number of look-ups that found none.
+    public let misses: Int
+    /// The number of values that were dropped because the cache was full. Values that were changed, removed or dropped
+    /// by hand are not counted.
+    public let evictions: Int
+    /// The sum of the costs of the cached values, in bytes.
+    public let bytes: Int
+    /// The number of cached values.
+    public let count: Int
 
-  /// The counters of a store that caches nothing.
-  static let none = CacheStatistics(hits: 0, misses: 0, evictions: 0, bytes: 0, count: 0)
+    /// The counters of a store that caches nothing.
+    static let none = CachePolicy.Statistics(hits: 0, misses: 0, evictions: 0, bytes: 0, count: 0)
+  }
 }

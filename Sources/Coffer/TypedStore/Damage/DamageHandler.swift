@@ -9,7 +9,7 @@ package import Foundation
 package final class DamageHandler: Sendable {
   private struct Identity: Hashable {
     let location: String
-    let key: StoreKey
+    let key: KeyName
   }
 
   /// The values whose policies are being run by the current task: a policy that reads its own key must not run itself.
@@ -21,7 +21,7 @@ package final class DamageHandler: Sendable {
   private let origin: StoreOrigin
   private let onHandled: (@Sendable (HandledDamage) -> Void)?
   private let patience: Duration
-  private let underWay = Locked<[StoreKey: SharedOutcome]>([:])
+  private let underWay = Locked<[KeyName: SharedOutcome]>([:])
 
   /// - Parameter patience: the time for which a read waits for a policy.
   init(
@@ -43,7 +43,7 @@ package final class DamageHandler: Sendable {
   ///   - check: throws if bytes are not a value of the key.
   /// - Throws: `error`, with the reason if the policy could not be followed.
   func handle(
-    _ key: StoreKey, after error: StorageError, _ plan: DamagePlan,
+    _ key: KeyName, after error: StorageError, _ plan: DamagePlan,
     check: @escaping @Sendable (EncodedValue) throws -> Void
   ) async throws {
     let identity = Identity(location: engine.description, key: key)
@@ -75,7 +75,7 @@ package final class DamageHandler: Sendable {
   }
 
   private func run(
-    _ key: StoreKey, _ error: StorageError, _ plan: DamagePlan, _ quarantine: any QuarantiningEngine,
+    _ key: KeyName, _ error: StorageError, _ plan: DamagePlan, _ quarantine: any QuarantiningEngine,
     _ check: @Sendable (EncodedValue) throws -> Void
   ) async throws {
     let damage: DamageReport
@@ -111,12 +111,12 @@ package final class DamageHandler: Sendable {
 
   /// Reports a failure and returns the error for the read.
   private func failed(_ damage: DamageReport, _ error: StorageError, _ obstacles: [StorageError]) -> StorageError {
-    tell(HandledDamage(damage: damage, outcome: .failed(error), obstacles: obstacles))
+    emit(HandledDamage(damage: damage, outcome: .failed(error), obstacles: obstacles))
     return error
   }
 
   /// Passes on what was done about a damaged value.
-  private func tell(_ handled: HandledDamage) { onHandled?(handled) }
+  private func emit(_ handled: HandledDamage) { onHandled?(handled) }
 
   // MARK: Finding a replacement
 
@@ -126,7 +126,7 @@ package final class DamageHandler: Sendable {
   }
 
   private func replacement(
-    _ step: DamagePolicy<EncodedValue>.Step, _ damage: DamageReport, _ key: StoreKey,
+    _ step: DamagePolicy<EncodedValue>.Step, _ damage: DamageReport, _ key: KeyName,
     _ check: (EncodedValue) throws -> Void
   ) async throws -> Replacement {
     switch step {
@@ -140,7 +140,7 @@ package final class DamageHandler: Sendable {
 
   /// Returns the value of the newest backup that has a good one.
   private func lastGood(
-    of key: StoreKey, in backups: [URL], _ check: (EncodedValue) throws -> Void
+    of key: KeyName, in backups: [URL], _ check: (EncodedValue) throws -> Void
   ) async throws -> Replacement {
     let store = try restorableStore()
     var newest: Replacement?
@@ -166,7 +166,7 @@ package final class DamageHandler: Sendable {
 
   /// Returns the value of a key in a backup, which is opened if it is encrypted.
   private func value(
-    of key: StoreKey, inBackup path: String, of store: SQLiteEngine
+    of key: KeyName, inBackup path: String, of store: SQLiteEngine
   ) async throws -> (entry: StoreEntry, date: Date)? {
     guard let encryption = engine.as(EncryptedEngine.self) else {
       return try await store.value(of: key, inBackup: path).map { ($0.entry, $0.date) }
@@ -185,7 +185,7 @@ package final class DamageHandler: Sendable {
     // Another decorator may transform values, and the values in a backup are those of the engine behind it.
     var engine = engine
     while let decorator = engine as? any EngineDecorator,
-      decorator is ReopeningEngine || decorator is SelectiveEncryption || decorator is EncryptedEngine
+      decorator is RetryingEngine || decorator is SelectiveEncryption || decorator is EncryptedEngine
     {
       engine = decorator.base
     }
@@ -200,7 +200,7 @@ package final class DamageHandler: Sendable {
   // MARK: Storing it
 
   private func commit(
-    _ replacement: Replacement, _ key: StoreKey, _ damage: DamageReport, _ quarantine: any QuarantiningEngine,
+    _ replacement: Replacement, _ key: KeyName, _ damage: DamageReport, _ quarantine: any QuarantiningEngine,
     _ obstacles: [StorageError]
   ) async throws {
     // A value that was repaired in place has the revision that it had before.
@@ -214,19 +214,19 @@ package final class DamageHandler: Sendable {
         if let backup = replacement.backup { .restored(revision, from: backup.url, of: backup.date) } else {
           .replaced(revision)
         }
-      tell(HandledDamage(damage: damage, outcome: outcome, obstacles: obstacles))
+      emit(HandledDamage(damage: damage, outcome: outcome, obstacles: obstacles))
     } catch let error as StorageError where error.code == .preconditionFailed {
       // Another writer was faster: its value is read.
     } catch let error as StorageError where error.code == .unfinished || error.code == .outcomeUnknown {
       // The value may be replaced; reading it again shows it.
-      tell(HandledDamage(damage: damage, outcome: .failed(error), obstacles: obstacles))
+      emit(HandledDamage(damage: damage, outcome: .failed(error), obstacles: obstacles))
     }
   }
 }
 
 extension Error {
   /// The error as a `StorageError`, without the text of another error, which may quote a value.
-  fileprivate func withoutValue(at location: String, key: StoreKey?) -> StorageError {
+  fileprivate func withoutValue(at location: String, key: KeyName?) -> StorageError {
     if let error = self as? StorageError { return error.locating(at: location, key: key) }
     return StorageError(
       .inputOutput, "The handler of damaged values has thrown an error.", location: location, key: key,

@@ -6,9 +6,9 @@ extension TypedStore {
   /// ```swift
   /// let theme = try await store.load(Theme.self, for: "theme", damagePolicy: .replace(with: .system))
   /// ```
-  /// - Throws: The errors of ``load(_:for:)-(_,StoreKey)``.
+  /// - Throws: The errors of ``load(_:for:)-(_,KeyName)``.
   public func load<T: Codable & Sendable>(
-    _ type: T.Type, for key: StoreKey, damagePolicy: DamagePolicy<T>
+    _ type: T.Type, for key: KeyName, damagePolicy: DamagePolicy<T>
   ) async throws -> T? {
     let coding = coding
     let damage = DamagePlan(damagePolicy) { try coding.encode($0, for: key) }

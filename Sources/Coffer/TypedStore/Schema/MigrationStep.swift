@@ -23,7 +23,7 @@ public struct MigrationStep: Sendable {
   /// The time after which the step counts as failed.
   public let limit: Duration
   let types: (old: any Any.Type, new: any Any.Type)
-  let decode: @Sendable (EncodedValue, ByteCoding, StoreKey) throws -> any Sendable
+  let decode: @Sendable (EncodedValue, ByteCoding, KeyName) throws -> any Sendable
   private let body: @Sendable (any Sendable) async throws -> any Sendable
 
   /// Creates a step.

@@ -17,7 +17,7 @@ extension StorageError {
   }
 
   static func migrationFailed(
-    _ schema: DeclaredSchema, from version: Int, _ reason: String, key: StoreKey, location: String,
+    _ schema: DeclaredSchema, from version: Int, _ reason: String, key: KeyName, location: String,
     underlying: (any Error)? = nil
   ) -> StorageError {
     StorageError(

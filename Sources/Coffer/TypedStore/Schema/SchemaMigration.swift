@@ -12,11 +12,11 @@ public import Foundation
 /// It continues if this object is released, and ends with the process. Interrupted at any point, the next one continues
 /// it.
 public final class SchemaMigration: Sendable {
-  private let task = ObservedTask<SchemaMigrationProgress, SchemaMigrationReport>(SchemaMigrationProgress()) {
+  private let task = ObservedTask<SchemaMigration.State, SchemaMigration.Report>(SchemaMigration.State()) {
     (completed: $0.completed, total: $0.total)
   }
 
-  init(_ work: @escaping @Sendable (SchemaMigration) async throws -> SchemaMigrationReport) {
+  init(_ work: @escaping @Sendable (SchemaMigration) async throws -> SchemaMigration.Report) {
     task.start { [self] in try await work(self) }
   }
 
@@ -24,68 +24,72 @@ public final class SchemaMigration: Sendable {
   public var progress: Progress { task.progress }
 
   /// A new stream of the progress: the present one, then the latest one after each commit, until the end.
-  public var updates: AsyncStream<SchemaMigrationProgress> { task.updates }
+  public var updates: AsyncStream<SchemaMigration.State> { task.updates }
 
   /// Waits for the end, and returns the report. Cancelling the waiting task does not cancel the migration.
   /// - Throws: the errors of ``TypedStore/migrate(prefix:progress:)``; `CancellationError` after ``cancel()``.
-  public func result() async throws -> SchemaMigrationReport { try await task.result() }
+  public func result() async throws -> SchemaMigration.Report { try await task.result() }
 
   /// Ends the migration after the present commit. The next one continues it.
   public func cancel() { task.cancel() }
 
-  func update(_ progress: SchemaMigrationProgress) { task.update { $0 = progress } }
+  func update(_ progress: SchemaMigration.State) { task.update { $0 = progress } }
 }
 
-/// The progress of a migration of all values.
-public struct SchemaMigrationProgress: Hashable, Sendable {
-  /// The number of values that had an older version; 0 until they are listed.
-  public internal(set) var total = 0
-  /// The number of values that have been dealt with.
-  public internal(set) var completed = 0
-  /// The number of values that this run has migrated; another process may have migrated others.
-  public internal(set) var migrated = 0
+extension SchemaMigration {
+  /// The progress of a migration of all values.
+  public struct State: Hashable, Sendable {
+    /// The number of values that had an older version; 0 until they are listed.
+    public internal(set) var total = 0
+    /// The number of values that have been dealt with.
+    public internal(set) var completed = 0
+    /// The number of values that this run has migrated; another process may have migrated others.
+    public internal(set) var migrated = 0
+  }
 }
 
-/// The outcome of a migration of all values.
-public struct SchemaMigrationReport: Sendable {
-  /// A value that has stayed as it was.
-  public struct Failure: Sendable {
-    /// The key of the value.
-    public let key: StoreKey
-    /// The reason.
-    public let error: StorageError
-  }
+extension SchemaMigration {
+  /// The outcome of a migration of all values.
+  public struct Report: Sendable {
+    /// A value that has stayed as it was.
+    public struct Failure: Sendable {
+      /// The key of the value.
+      public let key: KeyName
+      /// The reason.
+      public let error: StorageError
+    }
 
-  /// The maximum number of values that a report lists.
-  static let listLimit = 1_000
+    /// The maximum number of values that a report lists.
+    static let listLimit = 1_000
 
-  /// The number of values that this run has migrated.
-  public internal(set) var migrated = 0
-  /// The number of values that had the present version already, or were migrated by another process meanwhile.
-  public internal(set) var current = 0
-  /// The number of values of a newer version than the present one, which stay as they are.
-  public internal(set) var newer = 0
-  /// The number of values that could not be migrated, and stay as they are.
-  public internal(set) var failed = 0
-  /// The first thousand values that are newer or could not be migrated.
-  public internal(set) var failures: [Failure] = []
+    /// The number of values that this run has migrated.
+    public internal(set) var migrated = 0
+    /// The number of values that had the present version already, or were migrated by another process meanwhile.
+    public internal(set) var current = 0
+    /// The number of values of a newer version than the present one, which stay as they are.
+    public internal(set) var newer = 0
+    /// The number of values that could not be migrated, and stay as they are.
+    public internal(set) var failed = 0
+    /// The first thousand values that are newer or could not be migrated.
+    public internal(set) var failures: [Failure] = []
 
-  /// Whether every value has the present version.
-  public var isComplete: Bool { newer == 0 && failed == 0 }
+    /// Whether every value has the present version.
+    public var isComplete: Bool { newer == 0 && failed == 0 }
 
-  /// Throws the error of the first value that has stayed as it was.
-  /// - Throws: `StorageError`: `newerFormat`, `migrationFailed`, `decodingFailed`, `damaged`.
-  public func requireComplete() throws {
-    guard let first = failures.first?.error else { return }
-    let others = newer + failed - 1
-    guard others > 0 else { throw first }
-    throw StorageError(
-      first.code, first.message + " So did \(others) more.", advice: first.advice, location: first.location,
-      key: first.key, underlying: first.underlying)
-  }
+    /// Throws the error of the first value that has stayed as it was.
+    /// - Throws: `StorageError`: `newerFormat`, `migrationFailed`, `decodingFailed`, `damaged`.
+    public func requireComplete() throws {
+      guard let first = failures.first?.error else { return }
+      let others = newer + failed - 1
+      guard others > 0 else { throw first }
+      throw StorageError(
+        first.code, first.message + " So did \(others) more.", advice: first.advice, location: first.location,
+        key: first.key, underlying: first.underlying)
+    }
 
-  mutating func add(_ error: StorageError, of key: StoreKey) {
-    if error.code == .newerFormat { newer += 1 } else { failed += 1 }
-    if failures.count < Self.listLimit { failures.append(Failure(key: key, error: error)) }
+    mutating func add(_ error: StorageError, of key: KeyName) {
+      if error.code == .newerFormat { newer += 1 } else { failed += 1 }
+      if failures.count < Self.listLimit { failures.append(Failure(key: key, error: error)) }
+    }
   }
 }

@@ -12,17 +12,17 @@ extension TypedStore {
   /// - Throws: `StorageError` if the store cannot be read or written, such as `diskFull` or `unavailable`;
   ///   `CancellationError`. The values before it are stored in their new form.
   public func migrate(
-    prefix: StoreKey? = nil, progress: (@Sendable (SchemaMigrationProgress) -> Void)? = nil
-  ) async throws -> SchemaMigrationReport {
+    prefix: KeyName? = nil, progress: (@Sendable (SchemaMigration.State) -> Void)? = nil
+  ) async throws -> SchemaMigration.Report {
     try await migrate(prefix: prefix, isDryRun: false, progress: progress)
   }
 
   private func migrate(
-    prefix: StoreKey?, isDryRun: Bool, progress: (@Sendable (SchemaMigrationProgress) -> Void)?
-  ) async throws -> SchemaMigrationReport {
-    guard let schema = coding.schema else { return SchemaMigrationReport() }
+    prefix: KeyName?, isDryRun: Bool, progress: (@Sendable (SchemaMigration.State) -> Void)?
+  ) async throws -> SchemaMigration.Report {
+    guard let schema = coding.schema else { return SchemaMigration.Report() }
     try await pending?.flush()
-    var (report, state) = (SchemaMigrationReport(), SchemaMigrationProgress())
+    var (report, state) = (SchemaMigration.Report(), SchemaMigration.State())
     let due = try await listing(prefix, schema, &report)
     state.total = due.count
     progress?(state)
@@ -41,12 +41,12 @@ extension TypedStore {
   /// Starts a migration of all values of declared keys, as ``migrate(prefix:progress:)`` does it, and returns at once.
   /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
   /// - Returns: the running migration, with its progress.
-  public func migration(prefix: StoreKey? = nil) -> SchemaMigration {
+  public func migration(prefix: KeyName? = nil) -> SchemaMigration {
     migration(prefix: prefix, isDryRun: false)
   }
 
   /// Starts a migration; a dry run stores nothing, and its report says what would be migrated.
-  package func migration(prefix: StoreKey? = nil, isDryRun: Bool) -> SchemaMigration {
+  package func migration(prefix: KeyName? = nil, isDryRun: Bool) -> SchemaMigration {
     SchemaMigration { [self] run in
       try await migrate(prefix: prefix, isDryRun: isDryRun) { run.update($0) }
     }
@@ -66,14 +66,14 @@ extension TypedStore {
 
   /// A value of another version.
   private struct DueValue {
-    let key: StoreKey
+    let key: KeyName
     /// The size in bytes; that of a secret, which is not known, counts as 64 KiB.
     let size: Int
   }
 
   /// Returns the values of other versions than the present one.
   private func listing(
-    _ prefix: StoreKey?, _ schema: StoreSchema, _ report: inout SchemaMigrationReport
+    _ prefix: KeyName?, _ schema: StoreSchema, _ report: inout SchemaMigration.Report
   ) async throws -> [DueValue] {
     var due: [DueValue] = []
     for summary in try await engine.summaries(prefix: prefix) {
@@ -94,7 +94,7 @@ extension TypedStore {
 
   /// Migrates values in one commit, or one by one if that fails because of one of them.
   private func migrateTogether(
-    _ keys: [StoreKey], _ schema: StoreSchema, isDryRun: Bool, _ report: inout SchemaMigrationReport
+    _ keys: [KeyName], _ schema: StoreSchema, isDryRun: Bool, _ report: inout SchemaMigration.Report
   ) async throws {
     var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
     do {

@@ -7,7 +7,7 @@ extension TypedStore {
   /// - Throws: `StorageError`: `migrationFailed`, `newerFormat`, and those of a read and a save. The stored value is
   ///   then unchanged, unless the code is `outcomeUnknown` or `unfinished`. `CancellationError`.
   @discardableResult
-  public func migrateValue(of key: StoreKey) async throws -> Bool {
+  public func migrateValue(of key: KeyName) async throws -> Bool {
     guard coding.schema?[key] != nil else { return false }
     // Readers of one key migrate it one after the other: all but the first find the present version.
     return try await migrations.run(key) {

@@ -3,7 +3,7 @@ import Foundation
 extension TypedStore {
   /// Commits a batch unless it would replace a value of a newer version.
   func commitChecked(_ batch: WriteBatch, by schema: StoreSchema) async throws -> StoreCommit {
-    var required: Set<StoreKey> = []
+    var required: Set<KeyName> = []
     var hasConditions = false
     for operation in batch.operations {
       switch operation {
@@ -19,7 +19,7 @@ extension TypedStore {
       try Task.checkCancellation()
       attempt += 1
       var checked = batch
-      var added: Set<StoreKey> = []
+      var added: Set<KeyName> = []
       for operation in batch.operations {
         guard case .put(let key, _, _) = operation, let declared = schema[key] else { continue }
         let summary = try await engine.summary(of: key)

@@ -56,7 +56,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
   ///   - encode: encodes a value of the present version, with the mark of the schema.
   package func declared(
     reading: @escaping @Sendable (ByteCoding) -> ByteCoding = { $0 },
-    encode: @escaping @Sendable (Value, ByteCoding, StoreKey) throws -> EncodedValue
+    encode: @escaping @Sendable (Value, ByteCoding, KeyName) throws -> EncodedValue
   ) -> DeclaredSchema {
     DeclaredSchema(
       name: name, version: version, unversioned: unversioned, type: Value.self, steps: steps, reading: reading
@@ -110,12 +110,12 @@ package struct DeclaredSchema: Sendable {
   package let mark: ValueAttributes
   /// Returns the coding by which the steps read older values.
   let reading: @Sendable (ByteCoding) -> ByteCoding
-  let finish: @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
+  let finish: @Sendable (any Sendable, ByteCoding, KeyName) throws -> EncodedValue
 
   init(
     name: String, version: Int, unversioned: Int, type: any Any.Type, steps: [Int: MigrationStep],
     reading: @escaping @Sendable (ByteCoding) -> ByteCoding,
-    finish: @escaping @Sendable (any Sendable, ByteCoding, StoreKey) throws -> EncodedValue
+    finish: @escaping @Sendable (any Sendable, ByteCoding, KeyName) throws -> EncodedValue
   ) {
     self.name = name
     self.version = version
@@ -130,7 +130,7 @@ package struct DeclaredSchema: Sendable {
   /// Returns the version of a stored value.
   /// - Throws: `StorageError`: `newerFormat` for a later version without a step back, or an unknown mark;
   ///   `decodingFailed` for a value of another schema.
-  package func storedVersion(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws -> Int {
+  package func storedVersion(_ attributes: ValueAttributes, of key: KeyName, at location: String) throws -> Int {
     if attributes == mark { return version }
     let mark: SchemaMark?
     do { mark = try SchemaMark(in: attributes) } catch let error as StorageError {
@@ -153,7 +153,7 @@ package struct DeclaredSchema: Sendable {
   }
 
   /// - Throws: `migrationNeeded` for a version that has a step; the errors of `storedVersion`.
-  package func requirePresent(_ attributes: ValueAttributes, of key: StoreKey, at location: String) throws {
+  package func requirePresent(_ attributes: ValueAttributes, of key: KeyName, at location: String) throws {
     let stored = try storedVersion(attributes, of: key, at: location)
     guard stored != version else { return }
     throw StorageError(

@@ -2,7 +2,7 @@ extension TypedStore {
   /// Commits a batch without preconditions, or adds it to the pending writes if the store has write-back.
   @inline(__always)  // one frame less for each write
   package func write(
-    _ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)], _ traits: ValueTraits
+    _ batch: WriteBatch, _ written: [(key: KeyName, box: (any AnyBox)?)], _ traits: ValueTraits
   ) async throws {
     guard let pending else {
       try await commit(batch, written, traits)
@@ -66,7 +66,7 @@ extension TypedStore {
   /// again. Waits for a commit that is under way, whose writes are not given up if it succeeds.
   /// - Returns: the keys of the writes that were given up.
   @discardableResult
-  public func discardPendingWrites() async -> [StoreKey] { await pending?.discard() ?? [] }
+  public func discardPendingWrites() async -> [KeyName] { await pending?.discard() ?? [] }
 
   /// Commits the pending writes and closes the engine, with all other stores over it.
   /// - Throws: `StorageError` if that fails. If writes are still pending, the engine stays open.

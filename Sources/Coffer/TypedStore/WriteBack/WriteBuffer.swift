@@ -16,12 +16,12 @@ package final class WriteBuffer: Sendable {
     let size: Int
   }
 
-  private typealias Item = (key: StoreKey, encoded: EncodedValue?, box: (any AnyBox)?)
+  private typealias Item = (key: KeyName, encoded: EncodedValue?, box: (any AnyBox)?)
 
   private struct State {
-    var writes: [StoreKey: Write] = [:]
+    var writes: [KeyName: Write] = [:]
     /// The writes that the commit under way has taken.
-    var taken: [StoreKey: Write] = [:]
+    var taken: [KeyName: Write] = [:]
     var size = 0
     var takenSize = 0
     /// The strongest durability that one of `writes` has asked for.
@@ -42,7 +42,7 @@ package final class WriteBuffer: Sendable {
     var waiting: Task<Void, Never>?
     var isClosed = false
 
-    func write(of key: StoreKey) -> Write? { writes[key] ?? taken[key] }
+    func write(of key: KeyName) -> Write? { writes[key] ?? taken[key] }
 
     mutating func add(_ item: Item) {
       last += 1
@@ -58,7 +58,7 @@ package final class WriteBuffer: Sendable {
       waiting = nil
     }
 
-    mutating func discard() -> [StoreKey] {
+    mutating func discard() -> [KeyName] {
       guard !writes.isEmpty else { return [] }
       endPause()
       defer {
@@ -93,10 +93,10 @@ package final class WriteBuffer: Sendable {
   // MARK: Reading
 
   /// Returns the newest pending write of a key; `nil` if there is none.
-  func value(of key: StoreKey) -> Write? { state.withLock(passing: key) { $0.write(of: $1) }.map(present) }
+  func value(of key: KeyName) -> Write? { state.withLock(passing: key) { $0.write(of: $1) }.map(present) }
 
   /// Returns the newest pending writes of several keys, all of one moment.
-  func values(of keys: [StoreKey]) -> [Write?] {
+  func values(of keys: [KeyName]) -> [Write?] {
     state.withLock { state in keys.map { state.write(of: $0) } }.map { $0.map(present) }
   }
 
@@ -123,7 +123,7 @@ package final class WriteBuffer: Sendable {
   /// Accepts a value without attributes, as `write` does with a batch.
   /// - Returns: `false` if there is no room for it, or the engine may refuse it.
   func put(
-    _ key: StoreKey, _ encoded: EncodedValue, _ box: any AnyBox, _ durability: StoreDurability
+    _ key: KeyName, _ encoded: EncodedValue, _ box: any AnyBox, _ durability: StoreDurability
   ) throws -> Bool {
     guard encoded.attributes.isEmpty, encoded.data.count <= capabilities.maximumValueSize else { return false }
     try Task.checkCancellation()
@@ -132,7 +132,7 @@ package final class WriteBuffer: Sendable {
 
   /// Accepts a batch without preconditions, after a flush if there is no room for it.
   /// - Returns: `false` if the caller has to commit it, because it is larger than the limit.
-  func write(_ batch: WriteBatch, _ written: [(key: StoreKey, box: (any AnyBox)?)]) async throws -> Bool {
+  func write(_ batch: WriteBatch, _ written: [(key: KeyName, box: (any AnyBox)?)]) async throws -> Bool {
     try Task.checkCancellation()
     // What no commit can accept must not keep back the other writes.
     try batch.check(capabilities, location: location)
@@ -193,7 +193,7 @@ package final class WriteBuffer: Sendable {
   /// - Parameter keys: the keys that the caller depends on; `nil` for all. If the store refuses what is pending for its
   ///   content, and none of these keys is pending, that is no error of the caller.
   /// - Throws: the error of the commit, which names the keys of its writes; they are still pending.
-  package func flush(_ keys: [StoreKey]? = nil) async throws {
+  package func flush(_ keys: [KeyName]? = nil) async throws {
     let target = state.withLock { $0.last }
     while let (run, isIncluded) = try state.withLock({ state -> (Task<Void, any Error>, Bool)? in
       if state.discarded.contains(where: { $0.contains(target) }) { throw discarded }
@@ -229,7 +229,7 @@ package final class WriteBuffer: Sendable {
     return run
   }
 
-  private func commit(_ writes: [StoreKey: Write], _ durability: StoreDurability) async throws {
+  private func commit(_ writes: [KeyName: Write], _ durability: StoreDurability) async throws {
     var rest = writes.sorted { $0.value.number < $1.value.number }[...]
     do {
       while !rest.isEmpty {
@@ -253,7 +253,7 @@ package final class WriteBuffer: Sendable {
 
   /// Ends a commit. What it has not committed is pending again, unless it was replaced meanwhile.
   private func end(
-    _ rest: ArraySlice<(key: StoreKey, value: Write)>, _ durability: StoreDurability, _ failure: StorageError?
+    _ rest: ArraySlice<(key: KeyName, value: Write)>, _ durability: StoreDurability, _ failure: StorageError?
   ) {
     state.withLock { state in
       for (key, write) in rest where state.writes[key] == nil {
@@ -270,9 +270,9 @@ package final class WriteBuffer: Sendable {
   }
 
   /// Discards the pending writes, after a commit that is under way. Returns their keys.
-  func discard() async -> [StoreKey] {
+  func discard() async -> [KeyName] {
     while true {
-      let (run, keys) = state.withLock { state -> (Task<Void, any Error>?, [StoreKey]) in
+      let (run, keys) = state.withLock { state -> (Task<Void, any Error>?, [KeyName]) in
         if let run = state.run { (run, []) } else { (nil, state.discard()) }
       }
       guard let run else { return keys }
@@ -294,7 +294,7 @@ package final class WriteBuffer: Sendable {
 
 extension StorageError {
   /// Returns the error of a commit with the keys of its writes, which stay pending.
-  fileprivate func naming(_ keys: [StoreKey]) -> StorageError {
+  fileprivate func naming(_ keys: [KeyName]) -> StorageError {
     let names = keys.prefix(8).map { "'\($0.string.escapingControlCharacters)'" }.joined(separator: ", ")
     let rest = keys.count > 8 ? " and \(keys.count - 8) more" : ""
     let hint = "Replace or remove the value that the store refuses, or discard the pending writes."

@@ -9,16 +9,16 @@ package final class GuardedEngine: EngineDecorator {
     self.reads = reads
   }
 
-  package func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  package func entry(_ key: KeyName) async throws -> StoreEntry? {
     try await guarding([key]) { [try await base.entry(key)] }[0]
   }
 
-  package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  package func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try await guarding(keys) { try await base.entries(keys) }
   }
 
   private func guarding(
-    _ keys: [StoreKey], _ read: () async throws -> [StoreEntry?]
+    _ keys: [KeyName], _ read: () async throws -> [StoreEntry?]
   ) async throws -> [StoreEntry?] {
     try await reads.entries(
       keys, in: description, recorded: { try await base.summary(of: $0)?.attributes }, read: read)

@@ -4,7 +4,7 @@ package struct GuardedSnapshot: StorageSnapshot {
   private struct State {
     var granted: Set<KeychainAccessControl>
     /// The errors of the values that were refused: the user is not asked again for the same snapshot.
-    var refused: [StoreKey: any Error] = [:]
+    var refused: [KeyName: any Error] = [:]
   }
 
   private let base: any StorageSnapshot
@@ -23,7 +23,7 @@ package struct GuardedSnapshot: StorageSnapshot {
 
   package var revision: StoreRevision { base.revision }
 
-  package func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  package func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     for key in keys {
       if let summary = try await base.summary(of: key) { try await permit(key, summary.attributes) }
     }
@@ -32,7 +32,7 @@ package struct GuardedSnapshot: StorageSnapshot {
     return entries
   }
 
-  package func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  package func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     var count = limit
     for (index, listed) in try await base.summaries(prefix: prefix, after: after, limit: limit).enumerated() {
       do {
@@ -49,13 +49,13 @@ package struct GuardedSnapshot: StorageSnapshot {
     return entries
   }
 
-  package func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await base.summary(of: key) }
+  package func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await base.summary(of: key) }
 
-  package func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  package func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     try await base.summaries(prefix: prefix, after: after, limit: limit)
   }
 
-  private func permit(_ key: StoreKey, _ attributes: ValueAttributes) async throws {
+  private func permit(_ key: KeyName, _ attributes: ValueAttributes) async throws {
     let (known, refusal) = state.withLock { ($0.granted, $0.refused[key]) }
     if let refusal { throw refusal }
     var granted = known

@@ -4,7 +4,7 @@
 /// without it nor a value that was stored before it was declared is read unasked.
 package struct ReadGuard: Sendable {
   private let context: AuthenticationContext?
-  private let declared: (@Sendable (StoreKey) -> KeychainAccessControl?)?
+  private let declared: (@Sendable (KeyName) -> KeychainAccessControl?)?
   private let isInFrontOfAnother: Bool
 
   /// - Parameters:
@@ -12,7 +12,7 @@ package struct ReadGuard: Sendable {
   ///   - declared: returns the access control that a key declares.
   ///   - isInFrontOfAnother: whether the engine itself asks for the access control that is stored with a value.
   package init(
-    _ context: AuthenticationContext?, declared: (@Sendable (StoreKey) -> KeychainAccessControl?)? = nil,
+    _ context: AuthenticationContext?, declared: (@Sendable (KeyName) -> KeychainAccessControl?)? = nil,
     isInFrontOfAnother: Bool = false
   ) {
     self.context = context
@@ -29,7 +29,7 @@ package struct ReadGuard: Sendable {
   /// - Throws: The errors of ``AuthenticationContext/authenticate(for:reason:)`` with the key and the store;
   ///   `newerFormat` for an unknown access control.
   package func permit(
-    _ key: StoreKey, _ attributes: ValueAttributes, granted: inout Set<KeychainAccessControl>, in location: String
+    _ key: KeyName, _ attributes: ValueAttributes, granted: inout Set<KeychainAccessControl>, in location: String
   ) async throws {
     for control in try controls(of: key, attributes, location) where !granted.contains(control) {
       try await ask(control, key, location)
@@ -39,7 +39,7 @@ package struct ReadGuard: Sendable {
 
   /// Returns what reading a value requires, in a fixed order.
   private func controls(
-    of key: StoreKey, _ attributes: ValueAttributes, _ location: String
+    of key: KeyName, _ attributes: ValueAttributes, _ location: String
   ) throws -> [KeychainAccessControl] {
     var controls: [KeychainAccessControl] = []
     if !attributes.isEmpty, let number = attributes[.accessControl] {
@@ -56,7 +56,7 @@ package struct ReadGuard: Sendable {
     return controls
   }
 
-  private func ask(_ control: KeychainAccessControl, _ key: StoreKey, _ location: String) async throws {
+  private func ask(_ control: KeychainAccessControl, _ key: KeyName, _ location: String) async throws {
     do {
       guard let context else { throw StorageError.noAuthenticator(for: control) }
       try await context.authenticate(
@@ -73,7 +73,7 @@ package struct ReadGuard: Sendable {
   ///   - recorded: returns what is recorded about a value, without reading it; `nil` if there is no record.
   ///   - read: reads the entries, in the order of the keys.
   package func entries(
-    _ keys: [StoreKey], in location: String, recorded: (StoreKey) async throws -> ValueAttributes?,
+    _ keys: [KeyName], in location: String, recorded: (KeyName) async throws -> ValueAttributes?,
     read: () async throws -> [StoreEntry?]
   ) async throws -> [StoreEntry?] {
     var granted: Set<KeychainAccessControl> = []

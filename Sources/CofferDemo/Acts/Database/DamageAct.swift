@@ -12,7 +12,7 @@ func damageAct(_ stage: Stage) async throws {
   try? FileManager.default.removeItem(atPath: stage.path + "-wal")
 
   let reports = Locked(0)
-  var configuration = SQLiteConfiguration()
+  var configuration = SQLiteEngine.Configuration()
   configuration.onDamage = { _ in reports.withLock { $0 += 1 } }
   for offset in try offsets(of: bytes, for: victim.key, inFile: stage.path) {
     let change = try flip(byteAt: offset, inFile: stage.path)
@@ -32,7 +32,7 @@ func damageAct(_ stage: Stage) async throws {
   stage.check(false, "damaged product, reported", count: 0)
 }
 
-private func isDamaged(_ store: TypedStore, _ key: StoreKey) async throws -> Bool {
+private func isDamaged(_ store: TypedStore, _ key: KeyName) async throws -> Bool {
   do {
     _ = try await store.load(Product.self, for: key)
     return false
@@ -66,7 +66,7 @@ private func heal(_ stage: Stage, _ engine: SQLiteEngine, _ victim: Item) async 
 }
 
 /// Returns the offsets at which the value may be stored: after its key, with at most 20 bytes of numbers in between.
-private func offsets(of value: Data, for key: StoreKey, inFile path: String) throws -> [Int] {
+private func offsets(of value: Data, for key: KeyName, inFile path: String) throws -> [Int] {
   let file = try Data(contentsOf: URL(fileURLWithPath: path))
   let name = Data(key.string.utf8)
   let start = value.prefix(32)

@@ -55,8 +55,8 @@ func migrationAct(_ stage: Stage) async throws {
   }
 }
 
-private func key(_ number: Int) throws -> StoreKey {
-  try StoreKey("wishes/" + String(1_000 + number))
+private func key(_ number: Int) throws -> KeyName {
+  try KeyName("wishes/" + String(1_000 + number))
 }
 
 private func wishes<Value: Codable>(_ engine: any StorageEngine, _ schema: ValueSchema<Value>) throws -> TypedStore {
@@ -96,14 +96,14 @@ private func failOnce(_ stage: Stage, _ store: TypedStore) async throws {
   }
 }
 
-private func bytes(_ engine: any StorageEngine) async throws -> [StoreKey: Data] {
-  let found = Locked<[StoreKey: Data]>([:])
+private func bytes(_ engine: any StorageEngine) async throws -> [KeyName: Data] {
+  let found = Locked<[KeyName: Data]>([:])
   try await engine.forEachEntry(under: "wishes/") { entry in found.withLock { $0[entry.key] = entry.value } }
   return found.withLock { $0 }
 }
 
 /// Returns how many wishes have the bytes that they had.
-private func unchanged(_ engine: any StorageEngine, since before: [StoreKey: Data]) async throws -> Int {
+private func unchanged(_ engine: any StorageEngine, since before: [KeyName: Data]) async throws -> Int {
   let now = try await bytes(engine)
   return before.filter { now[$0.key] == $0.value }.count
 }

@@ -63,7 +63,7 @@ private struct Aftermath {
   var slowestOpen = 0.0
 
   mutating func examine(_ engine: SQLiteEngine, round: UInt64, _ lines: [String]) async throws {
-    let found = Locked<[StoreKey: Data]>([:])
+    let found = Locked<[KeyName: Data]>([:])
     try await engine.forEachEntry(under: PlugBatch.prefix(round: round)) { entry in
       found.withLock { $0[entry.key] = entry.value }
     }

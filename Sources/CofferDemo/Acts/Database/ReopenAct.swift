@@ -22,7 +22,7 @@ func reopenAct(_ stage: Stage) async throws {
     for item in items where store.cached(Product.self, for: item.key) != nil { inMemory += 1 }
     let cached = seconds(since: cacheStart)
     let stored = Locked((count: 0, bytes: 0))
-    try await engine.forEachEntry(under: StoreKey("product/")) { entry in
+    try await engine.forEachEntry(under: KeyName("product/")) { entry in
       stored.withLock { $0 = ($0.count + 1, $0.bytes + entry.value.count) }
     }
     let (count, bytes) = stored.withLock { $0 }

@@ -6,7 +6,7 @@ import Foundation
 func saveAct(_ stage: Stage) async throws {
   // Called once per transaction. A durable transaction ends with one sync, so this counts the syncs.
   let syncs = Locked(0)
-  var configuration = SQLiteConfiguration()
+  var configuration = SQLiteEngine.Configuration()
   configuration.afterCommit = { _ in syncs.withLock { $0 += 1 } }
   try await stage.withEngine(configuration) { engine in
     let saver = Saver(store: TypedStore(engine: engine), console: stage.console, syncs: syncs)

@@ -28,7 +28,7 @@ func watchAct(_ stage: Stage) async throws {
 }
 
 private func save(_ product: Product, _ name: String, in store: TypedStore) async throws -> Sent {
-  let sent = Sent(key: try StoreKey(name), transaction: UUID(), time: monotonicNanoseconds())
+  let sent = Sent(key: try KeyName(name), transaction: UUID(), time: monotonicNanoseconds())
   // A relaxed save is not synced, so that the latency is that of the notification alone.
   try await store.save(product, for: sent.key, durability: .relaxed, transaction: sent.transaction)
   return sent
@@ -44,7 +44,7 @@ private func report(_ stage: Stage, _ sent: [Sent], _ heard: [Heard], _ latencie
   stage.console.line("   \(duration(latencies.last ?? 0)), in \(counted(latencies.count, "change")) one at a time.")
   stage.console.line("   Then \(grouped(sent.count - latencies.count)) more, as fast as possible.")
 
-  var times: [StoreKey: Int] = [:]
+  var times: [KeyName: Int] = [:]
   for message in heard { times[message.key, default: 0] += 1 }
   let once = sent.filter { times[$0.key] == 1 }.count
   let transactions = Set(sent.map { "\($0.key) \($0.transaction.uuidString)" as Substring })
@@ -58,14 +58,14 @@ private func report(_ stage: Stage, _ sent: [Sent], _ heard: [Heard], _ latencie
 }
 
 private struct Sent {
-  let key: StoreKey
+  let key: KeyName
   let transaction: UUID
   let time: Int
 }
 
 /// A change as the second process prints it: "heard TIME TRANSACTION KEY".
 struct Heard {
-  let key: StoreKey
+  let key: KeyName
   let transaction: String
   let time: Int
 
@@ -76,6 +76,6 @@ struct Heard {
     }
     self.time = time
     transaction = String(words[2])
-    key = try StoreKey(String(words[3]))
+    key = try KeyName(String(words[3]))
   }
 }

@@ -26,7 +26,7 @@ func preferencesAct(_ stage: Stage) async throws {
   guard try child.line() == "true" else { throw DemoError("UserDefaults could not write its file") }
   var heard = false
   if case .commit(let commit)? = await changes.next() {
-    heard = commit.changed.contains(StoreKey("theme")) && commit.origin == nil
+    heard = commit.changed.contains(KeyName("theme")) && commit.origin == nil
   }
   let isLight = try await adapter.get("theme") == "light"
   stage.check(heard && isLight, "change by UserDefaults received, with its key", count: heard ? 1 : 0)
@@ -43,7 +43,7 @@ private func tear(_ suite: String, _ stage: Stage) async throws {
   stage.console.line("   Now the file is cut in half, as a program leaves it that is killed while it")
   stage.console.line("   overwrites it.")
   let reports = Locked<[DamageReport]>([])
-  var configuration = SlotConfiguration()
+  var configuration = SlotEngine.Configuration()
   configuration.onDamage = { report in reports.withLock { $0.append(report) } }
   let adapter = try await UserDefaultsAdapter.open(suiteName: suite, configuration: configuration)
   let keys = try await adapter.keys()

@@ -38,7 +38,7 @@ func secretsAct(_ stage: Stage) async throws {
   let again = try await SlotEngine.sealed(at: file, passphrase: passphrase("battery staple"))
   var readable = 0
   for number in 0..<10 {
-    let value = try await again.entry(StoreKey("token-\(number)"))?.value
+    let value = try await again.entry(KeyName("token-\(number)"))?.value
     if value == Data("\(secret)-\(number)".utf8) { readable += 1 }
   }
   try await again.close()

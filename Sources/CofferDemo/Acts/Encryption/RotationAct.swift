@@ -30,14 +30,14 @@ func rotationAct(_ stage: Stage) async throws {
 /// Starts a rotation in a second process, kills it before it ends, and returns what was saved meanwhile.
 private func killRotation(
   of vault: Vault, whileWritingTo engine: EncryptedEngine
-) async throws -> [(key: StoreKey, value: Data)] {
+) async throws -> [(key: KeyName, value: Data)] {
   let child = try Child(.rotate, [vault.encrypted, vault.key.path])
   defer { child.stop() }
-  var written: [(key: StoreKey, value: Data)] = []
+  var written: [(key: KeyName, value: Data)] = []
   var isThere = false
   while !isThere || written.count < 50 {
     let number = written.count
-    let (key, value) = (try StoreKey("live/\(number)"), Data("order \(number)".utf8))
+    let (key, value) = (try KeyName("live/\(number)"), Data("order \(number)".utf8))
     try await engine.commit(WriteBatch([.put(key, value)], durability: .relaxed), from: StoreOrigin())
     written.append((key, value))
     // The first line says that the rotation has begun, the second one that it is in the middle of a store.

@@ -6,7 +6,7 @@ import Foundation
 struct Vault {
   /// An order, whose name and value no file may reveal.
   struct Order: Sendable {
-    let key: StoreKey
+    let key: KeyName
     let value: Data
     /// The words that a thief searches for: one in the name, one in the value.
     let words: [String]
@@ -31,7 +31,7 @@ struct Vault {
       let (name, card) = (word("customer-"), word("card-"))
       let title = catalogue.items[number % catalogue.items.count].product.title
       let value = try JSONEncoder().encode(["title": title, "card": card])
-      return Order(key: try StoreKey("orders/\(name)"), value: value, words: [name, card])
+      return Order(key: try KeyName("orders/\(name)"), value: value, words: [name, card])
     }
     let files = FileManager.default
     for name in ["encrypted", "plain", "stolen"] {
@@ -55,7 +55,7 @@ struct Vault {
     (settings.hidesNames, settings.padsValues) = (true, true)
     do {
       return try await EncryptedEngine.open(
-        decorate(base), key: .file(key), configuration: EncryptionConfiguration(settings: settings))
+        decorate(base), key: .file(key), configuration: EncryptedEngine.Configuration(settings: settings))
     } catch {
       try? await base.close()
       throw error

@@ -6,7 +6,7 @@ func editorAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
   let keys = shelf.keys
   let key = keys[keys.count / 3]
-  let end = StoreKey("the-end")
+  let end = KeyName("the-end")
   let mark = #""vendor" : ""#
   guard let old = shelf.values[key].map({ String(decoding: $0, as: UTF8.self) }) else { return }
   let new = Data(old.replacingOccurrences(of: mark, with: mark + "Edited: ").utf8)
@@ -46,7 +46,7 @@ func editorAct(_ stage: Stage) async throws {
 }
 
 /// Returns the received changes up to that of `last`, each as "TRANSACTION KEY".
-private func untilKey(_ last: StoreKey, _ changes: AsyncStream<(key: String?, transactionID: UUID?)>) async throws
+private func untilKey(_ last: KeyName, _ changes: AsyncStream<(key: String?, transactionID: UUID?)>) async throws
   -> [String]
 {
   var heard: [String] = []

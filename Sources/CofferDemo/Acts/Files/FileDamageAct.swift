@@ -14,7 +14,7 @@ func fileDamageAct(_ stage: Stage) async throws {
   guard let bad = shelf.bytes(of: victim), bad != good else { throw DemoError("'\(victim)' was not changed") }
 
   let reports = Locked<[DamageReport]>([])
-  var configuration = SlotConfiguration()
+  var configuration = SlotEngine.Configuration()
   configuration.onDamage = { report in reports.withLock { $0.append(report) } }
   try await shelf.withEngine(configuration) { engine in
     console.line("   In \(Shelf.name(victim).prefix(70)),")

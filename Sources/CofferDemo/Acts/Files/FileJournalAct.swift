@@ -9,7 +9,7 @@ func fileJournalAct(_ stage: Stage) async throws {
   console.shell(command)
   _ = try shell(command, in: shelf.directory)
   let told = Locked<[RecoveryReport]>([])
-  var configuration = SlotConfiguration()
+  var configuration = SlotEngine.Configuration()
   configuration.onRecovery = { report in told.withLock { $0.append(report) } }
   let start = monotonicNanoseconds()
   try await shelf.withEngine(configuration) { engine in
@@ -24,7 +24,7 @@ func fileJournalAct(_ stage: Stage) async throws {
     let readable = try await shelf.countReadable(engine)
     stage.summary.filesReadAfterRebuild = readable
     stage.check(readable == shelf.values.count, "files read through Coffer, all as before", count: readable)
-    let listed = Locked<[StoreKey]>([])
+    let listed = Locked<[KeyName]>([])
     try await engine.forEachEntry { entry in listed.withLock { $0.append(entry.key) } }
     stage.check(listed.withLock { $0 } == shelf.keys, "files listed, none more and none less", count: shelf.keys.count)
   }
@@ -34,7 +34,7 @@ func fileJournalAct(_ stage: Stage) async throws {
 /// Uses the directory through the interface for code with callbacks.
 func callbackAct(_ stage: Stage) async throws {
   let (console, shelf) = (stage.console, stage.shelf)
-  let (key, text) = (StoreKey("opening-hours.txt"), "Mon-Fri 9-18\n")
+  let (key, text) = (KeyName("opening-hours.txt"), "Mon-Fri 9-18\n")
   try await shelf.withEngine { engine in
     let storage: any KeyValueStorage = EngineKeyValueStorage(engine: engine)
     console.line("   storage.store(value: bytes, for: \"\(key)\") { error in")

@@ -23,11 +23,11 @@ enum KillPoint: String, CaseIterable {
   }
 
   /// Returns a configuration that calls `reached` at this step, once `isArmed` is true.
-  func configuration(isArmed: Locked<Bool>, reached: @escaping @Sendable () -> Void) -> SlotConfiguration {
+  func configuration(isArmed: Locked<Bool>, reached: @escaping @Sendable () -> Void) -> SlotEngine.Configuration {
     let words = rawValue.split(separator: " ")
     let name = String(words[0])
     let left = Locked(Int(words[1]) ?? 1)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.atStep = { step in
       guard step.rawValue == name, isArmed.withLock({ $0 }) else { return }
       let isLast = left.withLock { left in

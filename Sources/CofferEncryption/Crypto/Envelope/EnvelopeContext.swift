@@ -7,18 +7,18 @@ package struct EnvelopeContext: Sendable {
   /// The id of the store, 16 random bytes.
   package var store: [UInt8]
   /// The key of the value.
-  package var key: StoreKey
+  package var key: KeyName
   /// The attributes that are stored beside the value and that nobody else may change.
   package var attributes: ValueAttributes
   /// What the value is, for engines that seal several kinds.
   package var format: UInt8
 
   /// - Parameter store: the id of the store, 16 bytes.
-  package init(store: Data, key: StoreKey, attributes: ValueAttributes = .none, format: UInt8 = 0) {
+  package init(store: Data, key: KeyName, attributes: ValueAttributes = .none, format: UInt8 = 0) {
     self.init(store: Array(store), key: key, attributes: attributes, format: format)
   }
 
-  package init(store: [UInt8], key: StoreKey, attributes: ValueAttributes = .none, format: UInt8 = 0) {
+  package init(store: [UInt8], key: KeyName, attributes: ValueAttributes = .none, format: UInt8 = 0) {
     self.store = store
     self.key = key
     self.attributes = attributes

@@ -34,7 +34,7 @@ package struct FileName: Hashable, Sendable {
   private static let hashDigits = 64
 
   /// Creates the name of the file that holds the value of a key.
-  package init(_ key: StoreKey) {
+  package init(_ key: KeyName) {
     let whole = key.withBytes { bytes -> String? in
       // Most keys are their own names.
       if bytes.count <= Self.wholeLimit, isPlain(bytes) { return key.string }
@@ -47,7 +47,7 @@ package struct FileName: Hashable, Sendable {
     string = whole ?? Self.hashed(key)
   }
 
-  private static func hashed(_ key: StoreKey) -> String {
+  private static func hashed(_ key: KeyName) -> String {
     key.withBytes { bytes in
       var name = encodedPrefix(of: bytes)
       name += hashMark
@@ -67,11 +67,11 @@ package struct FileName: Hashable, Sendable {
   /// Returns the key that a name represents; `nil` for names that no key has, and for hashed names.
   ///
   /// Only the canonical spelling is accepted: `%61` is not `a`, so that no two files represent the same key.
-  package static func key(of name: String) -> StoreKey? {
+  package static func key(of name: String) -> KeyName? {
     let size = name.utf8.count
     guard size > 0, size <= wholeLimit, let bytes = decode(Array(name.utf8)) else { return nil }
     // Bytes that are not UTF-8 become replacement characters here and so do not encode to the same name.
-    guard let key = try? StoreKey(String(decoding: bytes, as: UTF8.self)) else { return nil }
+    guard let key = try? KeyName(String(decoding: bytes, as: UTF8.self)) else { return nil }
     return FileName(key).string == name ? key : nil
   }
 

@@ -89,7 +89,7 @@ final class FileSlots: Slots {
   }
 
   /// Refuses a key whose file name is a directory, which a rename cannot replace, before anything is staged.
-  func prepare(_ key: StoreKey) throws {
+  func prepare(_ key: KeyName) throws {
     let name = FileName(key).string
     guard try !values.isDirectory(name) else {
       throw StorageError(
@@ -175,22 +175,22 @@ final class FileSlots: Slots {
   // MARK: Keys of hashed names
 
   /// Stores the key of a hashed name in a file of the same name in `names`. A damaged file is replaced.
-  private func keepName(of key: StoreKey) throws {
+  private func keepName(of key: KeyName) throws {
     let name = FileName(key)
     guard name.isHashed, try hashedKey(name.string) == nil else { return }
     try names.replace(name.string, with: Data(key.string.utf8), through: staged)
   }
 
-  private func forgetName(of key: StoreKey) throws {
+  private func forgetName(of key: KeyName) throws {
     let name = FileName(key)
     if name.isHashed { try names.delete(name.string) }
   }
 
   /// Returns the key of a hashed name, or `nil` if the file that holds it is missing or damaged.
-  private func hashedKey(_ name: String) throws -> StoreKey? {
+  private func hashedKey(_ name: String) throws -> KeyName? {
     do {
-      guard let content = try names.read(name, limit: StoreKey.maximumSize),
-        let text = String(validating: content.data, as: UTF8.self), let key = try? StoreKey(text),
+      guard let content = try names.read(name, limit: KeyName.maximumSize),
+        let text = String(validating: content.data, as: UTF8.self), let key = try? KeyName(text),
         FileName(key).string == name
       else { return nil }
       return key
@@ -202,11 +202,11 @@ final class FileSlots: Slots {
   // MARK: Watching
 
   func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? {
-    let id = FileWatcher.shared.watch(directory: path) { [weak self] event in self?.hear(event, heard) }
+    let id = FileWatcher.shared.watch(directory: path) { [weak self] event in self?.receive(event, heard) }
     return { FileWatcher.shared.unwatch(id) }
   }
 
-  private func hear(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
+  private func receive(_ event: FileWatcher.Event, _ heard: (SlotEvent) -> Void) {
     switch event {
     case .changed(let name, let inPlace):
       // An edit in place has an event of its own, even if it leaves the stamp as it was.

@@ -23,7 +23,7 @@ public actor FileStorageAdapter: EngineBacked {
   ///
   /// This initializer does not throw: while the directory cannot be opened, every method of the adapter tries again and
   /// throws the reason. In asynchronous code prefer ``open(directory:configuration:)-(URL,_)``.
-  public init(directory: URL, configuration: SlotConfiguration = SlotConfiguration()) {
+  public init(directory: URL, configuration: SlotEngine.Configuration = SlotEngine.Configuration()) {
     engine = Self.engine(in: .success(directory), configuration)
   }
 
@@ -33,14 +33,14 @@ public actor FileStorageAdapter: EngineBacked {
   /// `+shop.+user+preferences+client`. Renaming the type leaves its old directory behind. Private types of one name
   /// share a directory.
   public init(
-    directory: URL, client: any Any.Type, configuration: SlotConfiguration = SlotConfiguration()
+    directory: URL, client: any Any.Type, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) {
     let own = Result { directory.appendingPathComponent(try Self.name(of: client), isDirectory: true) }
     engine = Self.engine(in: own, configuration)
   }
 
   private static func engine(
-    in directory: Result<URL, any Error>, _ configuration: SlotConfiguration
+    in directory: Result<URL, any Error>, _ configuration: SlotEngine.Configuration
   ) -> any StorageEngine {
     do {
       return try SlotEngine.filesBlocking(in: directory.get(), configuration: configuration)
@@ -55,7 +55,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// Opens the directory without blocking the calling thread.
   /// - Throws: The errors of `SlotEngine.files(in:configuration:)`.
   public static func open(
-    directory: URL, configuration: SlotConfiguration = SlotConfiguration()
+    directory: URL, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> FileStorageAdapter {
     FileStorageAdapter(engine: try await SlotEngine.files(in: directory, configuration: configuration))
   }
@@ -63,7 +63,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// Opens the directory at a path without blocking the caller.
   /// - Throws: The errors of `SlotEngine.files(in:configuration:)`.
   public static func open(
-    directory path: String, configuration: SlotConfiguration = SlotConfiguration()
+    directory path: String, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> FileStorageAdapter {
     FileStorageAdapter(engine: try await SlotEngine.files(in: path, configuration: configuration))
   }
@@ -71,7 +71,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// Opens a subdirectory of `directory` for one type of client without blocking the calling thread.
   /// - Throws: The errors of `SlotEngine.files(in:configuration:)`.
   public static func open(
-    directory: URL, client: any Any.Type, configuration: SlotConfiguration = SlotConfiguration()
+    directory: URL, client: any Any.Type, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> FileStorageAdapter {
     try await open(
       directory: directory.appendingPathComponent(try name(of: client), isDirectory: true),
@@ -85,7 +85,7 @@ public actor FileStorageAdapter: EngineBacked {
   /// ```
   /// - Throws: The errors of `SlotEngine.files(in:configuration:)` and `FileDirectory.url()`.
   public static func open(
-    _ name: String, in directory: FileDirectory, configuration: SlotConfiguration = SlotConfiguration()
+    _ name: String, in directory: FileDirectory, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> FileStorageAdapter {
     try await open(
       directory: directory.url().appendingPathComponent(name, isDirectory: true), configuration: configuration)
@@ -94,12 +94,12 @@ public actor FileStorageAdapter: EngineBacked {
   /// Returns the keys that start with `prefix`, sorted by their bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try KeyName($0) }).map(\.key.string)
   }
 
   /// Returns the size of a value in bytes, which is that of its file, or `nil` if there is none. Reads no value.
   /// - Throws: `StorageError`.
-  public func size(key: String) async throws -> Int? { try await engine.summary(of: StoreKey(key))?.size }
+  public func size(key: String) async throws -> Int? { try await engine.summary(of: KeyName(key))?.size }
 
   /// Returns the total size of all values in bytes. Linear in their number; reads no value.
   /// - Throws: `StorageError`.
@@ -110,6 +110,6 @@ public actor FileStorageAdapter: EngineBacked {
     // run to run.
     let reflected = String(reflecting: client)
     let name = reflected.contains("(unknown context") ? String(describing: client) : reflected
-    return FileName(try StoreKey(name)).string
+    return FileName(try KeyName(name)).string
   }
 }

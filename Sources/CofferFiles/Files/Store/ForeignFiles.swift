@@ -35,12 +35,12 @@ package enum ForeignFiles {
     guard try !PathParts.exists(mark) && !names.contains(where: FileName.isHashed) else { return nil }
     names.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     let hasMore = names.count > nameLimit
-    var encodings: [ForeignEncoding: Int] = [:]
+    var encodings: [ForeignData.Encoding: Int] = [:]
     for name in names.prefix(sampleCount) {
       // A file that cannot be read is counted all the same.
       guard let head = try? directory.head(name, limit: sampleSize) else { continue }
       if SealedValue.isPresent(in: head.data) { return nil }
-      encodings[ForeignEncoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
+      encodings[ForeignData.Encoding(recognizing: head.data, isWhole: head.size <= sampleSize), default: 0] += 1
     }
     return ForeignData(
       .directory, at: location, names: Array(names.prefix(nameLimit)), hasMore: hasMore, encodings: encodings)
@@ -50,7 +50,7 @@ package enum ForeignFiles {
   private static let formerMark = FileSlots.controlName + "/taking-over"
 
   /// Throws `foreignFormat` if the directory holds files of other programs that the configuration does not ignore.
-  static func refuse(in path: String, location: String, unless policy: ForeignDataPolicy) throws {
+  static func refuse(in path: String, location: String, unless policy: ForeignData.Policy) throws {
     guard policy == .refuse else { return }
     guard try !PathParts.exists(path + "/" + formerMark) else {
       throw StorageError(

@@ -16,7 +16,7 @@ extension SlotEngine {
   /// unchanged; `docs/formats/files.md` describes how others are encoded. The journal is in `.coffer`, beside the
   /// files; if the database in it is deleted, it is rebuilt from them. A directory with files but without `.coffer`
   /// belongs to another program and is refused with `foreignFormat`, unless the configuration ignores that
-  /// (``SlotConfiguration/foreignData``): then each file is a value.
+  /// (``SlotEngine/Configuration/foreignData``): then each file is a value.
   ///
   /// - Parameters:
   ///   - directory: the directory. Missing directories are created with mode 0700 unless the configuration says
@@ -25,14 +25,14 @@ extension SlotEngine {
   /// - Throws: `StorageError`: `permissionDenied`, `diskFull`, `notAStore` (the path is not a directory), `notFound`,
   ///   `foreignFormat`, `newerFormat`, `damaged` (the journal), `inputOutput`.
   public static func files(
-    in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
+    in directory: URL, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> SlotEngine {
     try await configuration.events.opening(at: "file:\(directory.path)", isReadOnly: \.isReadOnly) {
       try await files(directory, configuration)
     }
   }
 
-  private static func files(_ directory: URL, _ configuration: SlotConfiguration) async throws -> SlotEngine {
+  private static func files(_ directory: URL, _ configuration: SlotEngine.Configuration) async throws -> SlotEngine {
     if let reading = try await runBlocking({ try readOnly(directory, configuration) }) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     let engine = try await open(
@@ -44,21 +44,21 @@ extension SlotEngine {
   /// Opens the store of files in the directory at a path, as for a URL.
   /// - Throws: The errors of opening a URL.
   public static func files(
-    in path: String, configuration: SlotConfiguration = SlotConfiguration()
+    in path: String, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> SlotEngine {
     try await files(in: .file(atPath: path, isDirectory: true), configuration: configuration)
   }
 
   /// Opens a directory for callers that cannot suspend. It blocks the calling thread while the journal is opened.
   package static func filesBlocking(
-    in directory: URL, configuration: SlotConfiguration = SlotConfiguration()
+    in directory: URL, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) throws -> SlotEngine {
     try configuration.events.openingNow(at: "file:\(directory.path)", isReadOnly: \.isReadOnly) {
       try filesBlocking(directory, configuration)
     }
   }
 
-  private static func filesBlocking(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine {
+  private static func filesBlocking(_ directory: URL, _ configuration: SlotEngine.Configuration) throws -> SlotEngine {
     if let reading = try readOnly(directory, configuration) { return reading }
     let slots = try FileSlots.open(directory, configuration)
     let engine = try SlotEngine(
@@ -69,7 +69,7 @@ extension SlotEngine {
 
   /// Opens a store for reading only if it cannot be written or if the configuration demands it; returns `nil` for any
   /// other directory.
-  private static func readOnly(_ directory: URL, _ configuration: SlotConfiguration) throws -> SlotEngine? {
+  private static func readOnly(_ directory: URL, _ configuration: SlotEngine.Configuration) throws -> SlotEngine? {
     guard let (slots, reason) = try FileSlots.readOnly(directory, configuration) else { return nil }
     return try SlotEngine(
       readOnly: slots, journalIn: slots.controlPath, name: slots.description, configuration: configuration,
@@ -82,7 +82,7 @@ extension FileSlots {
   var controlPath: String { path + "/" + Self.controlName }
 
   /// Opens the directory under its canonical path, so that each directory has one name.
-  fileprivate static func open(_ directory: URL, _ configuration: SlotConfiguration) throws -> FileSlots {
+  fileprivate static func open(_ directory: URL, _ configuration: SlotEngine.Configuration) throws -> FileSlots {
     let (asGiven, name) = try path(of: directory)
     if configuration.createsIfMissing {
       do { try OpenDirectory.make(asGiven) } catch { throw error.locating(at: name) }
@@ -96,7 +96,7 @@ extension FileSlots {
 
   /// Accepts files that an earlier version has not converted, if the configuration says so: after the directory was
   /// opened, since they stay refused if that fails.
-  fileprivate func acceptForeignFiles(_ configuration: SlotConfiguration) {
+  fileprivate func acceptForeignFiles(_ configuration: SlotEngine.Configuration) {
     if configuration.foreignData == .ignore { ForeignFiles.accept(in: path) }
   }
 
@@ -104,7 +104,7 @@ extension FileSlots {
   /// - Returns: The store and the reason why it cannot be written; `nil` if it should be opened normally, which throws
   ///   the reason if that is impossible.
   fileprivate static func readOnly(
-    _ directory: URL, _ configuration: SlotConfiguration
+    _ directory: URL, _ configuration: SlotEngine.Configuration
   ) throws -> (slots: FileSlots, reason: String)? {
     let (asGiven, name) = try path(of: directory)
     let isForced = configuration.access == .readOnly
@@ -142,7 +142,7 @@ extension FileSlots {
 
   /// Throws `notFound` unless the directory has `.coffer` or an envelope. The journal may be missing; it is rebuilt. A
   /// directory with files of other programs is refused, or taken for a store, as the policy says.
-  private static func requireStore(_ path: String, _ name: String, _ policy: ForeignDataPolicy) throws {
+  private static func requireStore(_ path: String, _ name: String, _ policy: ForeignData.Policy) throws {
     do {
       if try PathParts.exists(path) {
         try requireDirectory(path, name)

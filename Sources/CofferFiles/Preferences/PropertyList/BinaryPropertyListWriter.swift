@@ -7,7 +7,7 @@ struct BinaryPropertyListWriter {
   private let referenceSize: Int
 
   /// Returns a property list with a dictionary of these entries at its root.
-  static func data(_ entries: [PreferenceEntry]) -> Data {
+  static func data(_ entries: [PreferenceValue.Entry]) -> Data {
     // The parts of a collection follow each other, the names of a dictionary before its values.
     var objects: [PreferenceValue] = [.dictionary(entries)]
     var parts: [Range<Int>] = []

@@ -190,10 +190,10 @@ extension Array: NativePreference {
 extension Dictionary: NativePreference {
   fileprivate var native: PreferenceValue? {
     guard Key.self == String.self else { return nil }
-    var entries: [PreferenceEntry] = []
+    var entries: [PreferenceValue.Entry] = []
     for (key, value) in self {
       guard let name = key as? String, let value = PreferenceConversion.native(of: value) else { return nil }
-      entries.append(PreferenceEntry(name, value))
+      entries.append(PreferenceValue.Entry(name, value))
     }
     return .dictionary(entries.sorted { $0.name < $1.name })
   }

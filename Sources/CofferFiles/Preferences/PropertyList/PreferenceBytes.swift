@@ -145,7 +145,7 @@ private struct JSONTree: Codable {
   init(from decoder: any Decoder) throws {
     if let object = try? decoder.container(keyedBy: Name.self) {
       let entries = try object.allKeys.map { name in
-        PreferenceEntry(name.stringValue, try object.decode(Self.self, forKey: name).value)
+        PreferenceValue.Entry(name.stringValue, try object.decode(Self.self, forKey: name).value)
       }
       value = .dictionary(entries.sorted { $0.name < $1.name })
     } else if var list = try? decoder.unkeyedContainer() {

@@ -10,13 +10,13 @@ package struct PreferenceName {
 
   package let string: String
 
-  package init(_ key: StoreKey) {
+  package init(_ key: KeyName) {
     string = Self.isPlain(key.string) ? key.string : Self.escaped(key)
   }
 
   /// Returns the key of a name; `nil` for a name that no key has: empty, too long, or not as ``init(_:)`` writes it.
-  package static func key(of name: String) -> StoreKey? {
-    guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : StoreKey(name) else {
+  package static func key(of name: String) -> KeyName? {
+    guard let key = try? name.hasPrefix(prefix) ? decoded(name.dropFirst(prefix.count)) : KeyName(name) else {
       return nil
     }
     return PreferenceName(key).string.utf8.elementsEqual(name.utf8) ? key : nil
@@ -24,10 +24,10 @@ package struct PreferenceName {
 
   /// Returns the escaped name of a key. It is used if another program uses a canonically equivalent form of its plain
   /// name, which Foundation cannot distinguish.
-  package static func escaped(_ key: StoreKey) -> String { prefix + encoded(key) }
+  package static func escaped(_ key: KeyName) -> String { prefix + encoded(key) }
 
   /// Returns the key of a name that ``escaped(_:)`` has written.
-  package static func escapedKey(of name: String) -> StoreKey? {
+  package static func escapedKey(of name: String) -> KeyName? {
     guard name.hasPrefix(prefix), let key = try? decoded(name.dropFirst(prefix.count)) else { return nil }
     return escaped(key).utf8.elementsEqual(name.utf8) ? key : nil
   }
@@ -50,7 +50,7 @@ package struct PreferenceName {
     }
   }
 
-  private static func encoded(_ key: StoreKey) -> String {
+  private static func encoded(_ key: KeyName) -> String {
     var text = ""
     for byte in key.string.utf8 {
       let scalar = Unicode.Scalar(byte)
@@ -66,7 +66,7 @@ package struct PreferenceName {
   }
 
   /// Decodes percent encoding, without Foundation, which drops a byte order mark.
-  private static func decoded(_ text: Substring) throws -> StoreKey? {
+  private static func decoded(_ text: Substring) throws -> KeyName? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]
     while let byte = rest.popFirst() {
@@ -79,6 +79,6 @@ package struct PreferenceName {
       bytes.append(value)
       rest = rest.dropFirst(2)
     }
-    return try String(validating: bytes, as: UTF8.self).map { try StoreKey($0) }
+    return try String(validating: bytes, as: UTF8.self).map { try KeyName($0) }
   }
 }

@@ -24,7 +24,7 @@ public enum PreferenceValue: Hashable, Sendable {
   /// An array of values, which may differ in type.
   case array([PreferenceValue])
   /// A dictionary: its entries with unique names, sorted by name.
-  case dictionary([PreferenceEntry])
+  case dictionary([PreferenceValue.Entry])
 
   /// Creates the value that `UserDefaults` stores for a URL: a path for a file URL, archived bytes for any other.
   /// - Throws: The errors of `NSKeyedArchiver`.
@@ -99,7 +99,7 @@ extension PreferenceValue {
       let ordered = values.compactMap(\.ordered)
       return ordered.count == values.count ? .array(ordered) : nil
     case .dictionary(let entries):
-      let ordered = entries.compactMap { entry in entry.value.ordered.map { PreferenceEntry(entry.name, $0) } }
+      let ordered = entries.compactMap { entry in entry.value.ordered.map { PreferenceValue.Entry(entry.name, $0) } }
         .sorted { $0.name < $1.name }
       let isUnique = zip(ordered, ordered.dropFirst()).allSatisfy { $0.name != $1.name }
       return ordered.count == entries.count && isUnique ? .dictionary(ordered) : nil
@@ -108,17 +108,19 @@ extension PreferenceValue {
   }
 }
 
-/// An entry of a ``PreferenceValue/dictionary(_:)``.
-public struct PreferenceEntry: Hashable, Sendable {
-  /// The name of the entry, unique in its dictionary.
-  public let name: String
-  /// The value of the entry, of any property list type.
-  public let value: PreferenceValue
+extension PreferenceValue {
+  /// An entry of a ``PreferenceValue/dictionary(_:)``.
+  public struct Entry: Hashable, Sendable {
+    /// The name of the entry, unique in its dictionary.
+    public let name: String
+    /// The value of the entry, of any property list type.
+    public let value: PreferenceValue
 
-  /// Creates an entry of a dictionary.
-  public init(_ name: String, _ value: PreferenceValue) {
-    self.name = name
-    self.value = value
+    /// Creates an entry of a dictionary.
+    public init(_ name: String, _ value: PreferenceValue) {
+      self.name = name
+      self.value = value
+    }
   }
 }
 
@@ -131,7 +133,7 @@ extension PreferenceValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiter
   public init(booleanLiteral value: Bool) { self = .boolean(value) }
   public init(arrayLiteral elements: PreferenceValue...) { self = .array(elements) }
   public init(dictionaryLiteral elements: (String, PreferenceValue)...) {
-    self = .dictionary(elements.map { PreferenceEntry($0.0, $0.1) }.sorted { $0.name < $1.name })
+    self = .dictionary(elements.map { PreferenceValue.Entry($0.0, $0.1) }.sorted { $0.name < $1.name })
   }
 }
 

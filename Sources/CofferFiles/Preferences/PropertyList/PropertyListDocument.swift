@@ -3,25 +3,25 @@ package import Foundation
 
 /// A property list with a dictionary at its root, as `UserDefaults` writes it.
 package struct PropertyListDocument: Sendable {
-  private var present: [StoreKey: PreferenceValue] = [:]
+  private var present: [KeyName: PreferenceValue] = [:]
   /// The entries whose names no key can have. They are preserved unchanged.
-  package var others: [PreferenceEntry] = [] { didSet { lines = nil } }
+  package var others: [PreferenceValue.Entry] = [] { didSet { lines = nil } }
   package var isBinary = false { didSet { lines = nil } }
   /// The same entries as they are in the file, once it was written as XML; `nil` if it cannot be written from them.
   fileprivate var lines: XMLPropertyListLines?
 
   package init() {}
 
-  package var values: [StoreKey: PreferenceValue] {
+  package var values: [KeyName: PreferenceValue] {
     get { present }
     set { (present, lines) = (newValue, nil) }
   }
 
   /// Returns the value of a key without copying the others.
-  fileprivate func value(of key: StoreKey) -> PreferenceValue? { present[key] }
+  fileprivate func value(of key: KeyName) -> PreferenceValue? { present[key] }
 
   /// Changes one value, and its line in the file alone.
-  fileprivate mutating func set(_ key: StoreKey, to value: PreferenceValue?) {
+  fileprivate mutating func set(_ key: KeyName, to value: PreferenceValue?) {
     present[key] = value
     if lines?.set(PreferenceName(key).string, to: value) == false { lines = nil }
   }
@@ -45,7 +45,7 @@ package struct PropertyListFormat: DocumentFormat {
     }
     var document = PropertyListDocument()
     document.isBinary = isBinary
-    var others: [PreferenceEntry] = []
+    var others: [PreferenceValue.Entry] = []
     for entry in entries {
       if let key = PreferenceName.key(of: entry.name) {
         document.set(key, to: entry.value)
@@ -122,7 +122,7 @@ package struct PropertyListFormat: DocumentFormat {
     for (key, value) in document.values {
       let name = PreferenceName(key).string
       let isTaken = !taken.isEmpty && taken.contains(name)
-      entries.append(PreferenceEntry(isTaken ? PreferenceName.escaped(key) : name, value))
+      entries.append(PreferenceValue.Entry(isTaken ? PreferenceName.escaped(key) : name, value))
     }
     entries.sort { $0.name < $1.name }
     guard !document.isBinary, PreferenceValue.dictionary(entries).fitsIntoXML else {
@@ -137,24 +137,24 @@ package struct PropertyListFormat: DocumentFormat {
 
   // MARK: Values
 
-  package func keys(of document: PropertyListDocument) -> [StoreKey] { Array(document.values.keys) }
+  package func keys(of document: PropertyListDocument) -> [KeyName] { Array(document.values.keys) }
 
-  package func content(of key: StoreKey, in document: PropertyListDocument) -> SlotContent? {
+  package func content(of key: KeyName, in document: PropertyListDocument) -> SlotContent? {
     document.value(of: key).map { SlotContent($0.bytes, attributes: $0.attributes) }
   }
 
-  package func presence(of key: StoreKey, in document: PropertyListDocument) -> SlotPresence? {
+  package func presence(of key: KeyName, in document: PropertyListDocument) -> SlotPresence? {
     document.value(of: key).map { _ in SlotPresence(stamp: nil) }
   }
 
   package func set(
-    _ key: StoreKey, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
+    _ key: KeyName, to item: PreferenceItem, version: SlotID, in document: inout PropertyListDocument
   ) {
     document.set(key, to: item.value(replacing: document.value(of: key)))
   }
 
   package func attributes(
-    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> PropertyListDocument
+    of key: KeyName, set data: Data, tag: UInt8, in document: @autoclosure () throws -> PropertyListDocument
   ) throws -> ValueAttributes {
     let item = PreferenceItem(data: data, kind: PreferenceKind(rawValue: tag) ?? .asBefore)
     return try item.value(replacing: document().value(of: key)).attributes
@@ -162,7 +162,7 @@ package struct PropertyListFormat: DocumentFormat {
 
   package func tag(of attributes: ValueAttributes) -> UInt8 { attributes[.preferenceKind] ?? 0 }
 
-  package func remove(_ key: StoreKey, from document: inout PropertyListDocument) {
+  package func remove(_ key: KeyName, from document: inout PropertyListDocument) {
     document.set(key, to: nil)
   }
 
@@ -170,11 +170,11 @@ package struct PropertyListFormat: DocumentFormat {
 
   /// Encodes a staged value as one byte for its kind, its complement, since the journal's checksum of the value does
   /// not cover the kind, and the bytes of the value.
-  package func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) -> Data {
+  package func encodeStaged(_ data: Data, as id: SlotID, for key: KeyName?, tag: UInt8) -> Data {
     Data([tag, ~tag]) + data
   }
 
-  package func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: PreferenceItem) {
+  package func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: KeyName?, item: PreferenceItem) {
     let head = Array(file.prefix(2))
     guard head.count == 2, head[1] == ~head[0], let kind = PreferenceKind(rawValue: head[0]) else {
       throw StorageError(.damaged, "The kind of a staged preference is damaged.")
@@ -224,12 +224,12 @@ extension PreferenceValue {
       }
       self = .array(elements)
     case let values as [AnyHashable: Any]:  // `NSDictionary` crashes on a key that is NaN.
-      var entries: [PreferenceEntry] = []
+      var entries: [PreferenceValue.Entry] = []
       for (name, value) in values {
         guard let name = name as? String, let value = PreferenceValue(propertyList: value, &budget) else {
           return nil
         }
-        entries.append(PreferenceEntry(name, value))
+        entries.append(PreferenceValue.Entry(name, value))
       }
       self = .dictionary(entries.sorted { $0.name < $1.name })
     default: return nil
@@ -274,7 +274,7 @@ extension PreferenceValue {
   }
 }
 
-extension PreferenceEntry {
+extension PreferenceValue.Entry {
   var fitsIntoXML: Bool { name.unicodeScalars.allSatisfy(\.isXML) && value.fitsIntoXML }
 }
 

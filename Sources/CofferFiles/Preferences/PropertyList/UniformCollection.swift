@@ -28,7 +28,7 @@ extension PreferenceValue {
       return replaced.count == values.count ? .array(replaced) : nil
     case .dictionary(let entries):
       let replaced = entries.compactMap { entry in
-        entry.value.replacingScalars(with: kind).map { PreferenceEntry(entry.name, $0) }
+        entry.value.replacingScalars(with: kind).map { PreferenceValue.Entry(entry.name, $0) }
       }
       return replaced.count == entries.count ? .dictionary(replaced) : nil
     default:

@@ -11,7 +11,7 @@ struct XMLPropertyListLines: Sendable {
   private var lines: [Line]
 
   /// Encodes entries, which are sorted by name.
-  init(_ entries: [PreferenceEntry]) {
+  init(_ entries: [PreferenceValue.Entry]) {
     lines = entries.map { Line(name: $0.name, bytes: XMLPropertyListWriter.line($0.name, $0.value)) }
   }
 
@@ -28,7 +28,7 @@ struct XMLPropertyListLines: Sendable {
       if isThere { lines.remove(at: index) }
       return true
     }
-    guard PreferenceEntry(name, value).fitsIntoXML else { return false }
+    guard PreferenceValue.Entry(name, value).fitsIntoXML else { return false }
     let line = Line(name: name, bytes: XMLPropertyListWriter.line(name, value))
     if isThere { lines[index] = line } else { lines.insert(line, at: index) }
     return true

@@ -73,14 +73,14 @@ struct XMLPropertyListReader {
     return values
   }
 
-  private mutating func entries(_ depth: Int) throws(OtherForm) -> [PreferenceEntry] {
-    var entries: [PreferenceEntry] = []
+  private mutating func entries(_ depth: Int) throws(OtherForm) -> [PreferenceValue.Entry] {
+    var entries: [PreferenceValue.Entry] = []
     skipSpace()
     while !take("</dict>") {
       try require("<key>")
       let name = try text("</key>")
       skipSpace()
-      entries.append(PreferenceEntry(name, try value(depth + 1)))
+      entries.append(PreferenceValue.Entry(name, try value(depth + 1)))
       skipSpace()
     }
     entries.sort { $0.name < $1.name }

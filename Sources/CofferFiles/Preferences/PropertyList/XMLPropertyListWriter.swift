@@ -5,7 +5,7 @@ struct XMLPropertyListWriter {
   private var bytes: [UInt8] = []
 
   /// Returns a property list with a dictionary of these entries at its root.
-  static func data(_ entries: [PreferenceEntry]) -> Data { XMLPropertyListLines(entries).data }
+  static func data(_ entries: [PreferenceValue.Entry]) -> Data { XMLPropertyListLines(entries).data }
 
   /// Returns an entry of the dictionary at the root.
   static func line(_ name: String, _ value: PreferenceValue) -> [UInt8] {

@@ -17,7 +17,7 @@ package enum ForeignPreferences {
   /// - Throws: `StorageError` if it cannot be determined whether Coffer has opened the suite.
   package static func recognize(at path: String, control: String, location: String) throws -> ForeignData? {
     guard try !PathParts.exists(control), let document = document(at: path, location: location) else { return nil }
-    var encodings: [ForeignEncoding: Int] = [:]
+    var encodings: [ForeignData.Encoding: Int] = [:]
     var names: [String] = []
     for (key, value) in document.values {
       guard case .data(let bytes) = value, let encoding = encoding(of: bytes, under: key) else { continue }
@@ -39,8 +39,8 @@ package enum ForeignPreferences {
     }
   }
 
-  private static func encoding(of bytes: Data, under key: StoreKey) -> ForeignEncoding? {
-    let encoding = ForeignEncoding(recognizing: bytes)
+  private static func encoding(of bytes: Data, under key: KeyName) -> ForeignData.Encoding? {
+    let encoding = ForeignData.Encoding(recognizing: bytes)
     switch encoding {
     case .storedObject: return encoding
     case .jsonText, .base64: return key.string.hasPrefix(prefix) ? encoding : nil
@@ -51,7 +51,7 @@ package enum ForeignPreferences {
 
 extension PreferenceSuite {
   /// Throws `foreignFormat` if the suite holds values of another library that the policy does not ignore.
-  func refuseForeign(unless policy: ForeignDataPolicy) throws {
+  func refuseForeign(unless policy: ForeignData.Policy) throws {
     guard policy != .ignore,
       let found = try ForeignPreferences.recognize(at: path, control: control, location: description)
     else { return }

@@ -13,7 +13,7 @@ package enum PreferencesInspection {
   /// Counts the values in a file of preferences, and reads those among them that are envelopes.
   /// - Returns: The number and the envelopes, or `nil` if there is no file.
   /// - Throws: `damaged` if the file is no valid property list, and the errors of reading it.
-  package static func inspect(_ path: String) throws -> (all: Int, sealed: [StoreKey: Data])? {
+  package static func inspect(_ path: String) throws -> (all: Int, sealed: [KeyName: Data])? {
     guard try PathParts.exists(path) else { return nil }
     let parts = PathParts(try PathParts.resolvingLink(path))
     guard let content = try Directory(parts.parent, location: "prefs:\(path)").read(parts.last, limit: 1 << 30) else {

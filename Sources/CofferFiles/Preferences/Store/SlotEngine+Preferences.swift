@@ -19,7 +19,7 @@ extension SlotEngine {
   ///
   /// A damaged file, such as one left by a program that was killed while writing, is kept in the quarantine and
   /// replaced by the content that Coffer wrote last. Values of another library that wraps them in JSON are refused with
-  /// `foreignFormat`, unless the configuration ignores them (``SlotConfiguration/foreignData``).
+  /// `foreignFormat`, unless the configuration ignores them (``SlotEngine/Configuration/foreignData``).
   /// - Parameters:
   ///   - suite: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own suite, as for
   ///     `UserDefaults.standard`.
@@ -29,7 +29,7 @@ extension SlotEngine {
   ///   unknown (HOME is unset), `notFound`, `permissionDenied`, `diskFull`, `notAStore`, `newerFormat`,
   ///   `foreignFormat`, `damaged`.
   public static func preferences(
-    suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
+    suite: String? = nil, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> SlotEngine {
     let file = try PreferenceSuite(suite, in: .current)
     return try await configuration.events.opening(at: file.description, isReadOnly: \.isReadOnly) {
@@ -38,7 +38,7 @@ extension SlotEngine {
   }
 
   private static func preferences(
-    _ file: PreferenceSuite, _ configuration: SlotConfiguration
+    _ file: PreferenceSuite, _ configuration: SlotEngine.Configuration
   ) async throws -> SlotEngine {
     let reading = try await runBlocking {
       try file.refuseForeign(unless: configuration.foreignData)
@@ -52,7 +52,7 @@ extension SlotEngine {
 
   /// Opens a suite for callers that cannot suspend. It blocks the calling thread while the journal is opened.
   package static func preferencesBlocking(
-    suite: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
+    suite: String? = nil, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) throws -> SlotEngine {
     let file = try PreferenceSuite(suite, in: .current)
     return try configuration.events.openingNow(at: file.description, isReadOnly: \.isReadOnly) {
@@ -61,7 +61,7 @@ extension SlotEngine {
   }
 
   private static func preferencesBlocking(
-    _ file: PreferenceSuite, _ configuration: SlotConfiguration
+    _ file: PreferenceSuite, _ configuration: SlotEngine.Configuration
   ) throws -> SlotEngine {
     try file.refuseForeign(unless: configuration.foreignData)
     if let reading = try readOnly(file, configuration) { return reading }
@@ -72,7 +72,8 @@ extension SlotEngine {
 
   /// Opens existing preferences for reading only if they cannot be written or if the configuration demands it; returns
   /// `nil` for others.
-  private static func readOnly(_ file: PreferenceSuite, _ configuration: SlotConfiguration) throws -> SlotEngine? {
+  private static func readOnly(_ file: PreferenceSuite, _ configuration: SlotEngine.Configuration) throws -> SlotEngine?
+  {
     guard let reason = configuration.reasonToOnlyRead(control: file.control) else { return nil }
     guard try file.exists() else {
       guard configuration.access == .readOnly else { return nil }
@@ -86,18 +87,18 @@ extension SlotEngine {
 
 extension DocumentSlots where Format == PropertyListFormat {
   fileprivate static func preferences(
-    _ file: PreferenceSuite, _ configuration: SlotConfiguration, isReadOnly: Bool = false
+    _ file: PreferenceSuite, _ configuration: SlotEngine.Configuration, isReadOnly: Bool = false
   ) throws -> DocumentSlots {
     if !isReadOnly { try file.prepare(mayCreate: configuration.createsIfMissing) }
     return try DocumentSlots(
       PropertyListFormat(), at: file.path, control: file.control, name: file.description,
       maximumValueSize: configuration.forPreferences.maximumValueSize, isReadOnly: isReadOnly,
-      onDamage: configuration.tell)
+      onDamage: configuration.emit)
   }
 }
 
-extension SlotConfiguration {
-  var forPreferences: SlotConfiguration {
+extension SlotEngine.Configuration {
+  var forPreferences: SlotEngine.Configuration {
     var configuration = self
     configuration.maximumValueSize = min(maximumValueSize, 16 << 20)
     return configuration

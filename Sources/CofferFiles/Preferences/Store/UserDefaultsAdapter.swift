@@ -32,7 +32,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   ///   - suiteName: up to 128 letters, digits, `.`, `_` and `-`; `nil` for the application's own suite. The identifier
   ///     of an app group is the suite that its applications share.
   ///   - configuration: the options for opening the store.
-  public init(suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()) {
+  public init(suiteName: String? = nil, configuration: SlotEngine.Configuration = SlotEngine.Configuration()) {
     do {
       engine = try SlotEngine.preferencesBlocking(suite: suiteName, configuration: configuration)
     } catch {
@@ -51,7 +51,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// Opens a suite without blocking the calling thread.
   /// - Throws: The errors of `SlotEngine.preferences(suite:configuration:)`.
   public static func open(
-    suiteName: String? = nil, configuration: SlotConfiguration = SlotConfiguration()
+    suiteName: String? = nil, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> UserDefaultsAdapter {
     UserDefaultsAdapter(engine: try await SlotEngine.preferences(suite: suiteName, configuration: configuration))
   }
@@ -70,7 +70,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   public func set(
     _ value: PreferenceValue, for key: String, expires: Date? = nil, transaction: TransactionID? = nil
   ) async throws -> StoreCommit {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     guard let value = value.ordered else {
       throw StorageError.unsupported(
         "two values of one name in a dictionary", advice: "Remove one of them. Nothing was written.",
@@ -93,7 +93,7 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// Returns a value with its type, whichever program wrote it, or `nil` if there is none.
   /// - Throws: `StorageError`.
   public func get(_ key: String) async throws -> PreferenceValue? {
-    let key = try StoreKey(key)
+    let key = try KeyName(key)
     guard let entry = try await engine.entry(key)?.requiringPlain(at: engine.description) else { return nil }
     // A collection written by another program may contain more than its JSON bytes can represent.
     let slots = engine.as(SlotEngine.self)?.slots as? DocumentSlots<PropertyListFormat>
@@ -105,6 +105,6 @@ public actor UserDefaultsAdapter: EngineBacked {
   /// Returns the keys that start with `prefix`, sorted by their bytes. Linear in their number.
   /// - Throws: `StorageError`.
   public func keys(prefix: String? = nil) async throws -> [String] {
-    try await engine.summaries(prefix: prefix.map { try StoreKey($0) }).map(\.key.string)
+    try await engine.summaries(prefix: prefix.map { try KeyName($0) }).map(\.key.string)
   }
 }

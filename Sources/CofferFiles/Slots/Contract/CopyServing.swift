@@ -45,7 +45,7 @@ extension SlotHandle {
   var servesCopy: Bool { slots.isCopyServed }
 
   /// Returns the content of a key's value slot, and whether it may come from a copy.
-  func content(of key: StoreKey) throws -> (content: SlotContent?, isCopy: Bool) {
+  func content(of key: KeyName) throws -> (content: SlotContent?, isCopy: Bool) {
     // Checked before and after the read: the store can be damaged in between.
     let before = servesCopy
     let content = try locating(key) { try slots.read(.value(key)) }
@@ -58,7 +58,7 @@ extension SlotHandle {
   func acknowledgeCopy(_ committer: GroupCommitter) throws {
     guard let slots = slots as? any CopyServing, slots.servesCopy else { return }
     let waiting = Set(try SlotJournal.intents(committer.statements, of: name).map(\.key))
-    var known: Set<StoreKey> = []
+    var known: Set<KeyName> = []
     for (key, record) in try SlotJournal.records(committer) {
       known.insert(key)
       guard !waiting.contains(key), let record else { continue }
@@ -74,14 +74,14 @@ extension SlotHandle {
   }
 
   /// The record of a version that is missing from the copy, or `nil` when there is nothing new to record.
-  func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: StoreKey) -> SlotRecord? {
+  func record(_ record: SlotRecord, lostIn content: SlotContent?, _ key: KeyName) -> SlotRecord? {
     if let content, matches(record, key, content) { return nil }
     guard !isStillLost(record, key, content) else { return nil }
     return self.record(record.id, key, content ?? SlotContent(Data()), record.attributes).lost(
       content == nil ? .missing : .older)
   }
 
-  func isStillLost(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?) -> Bool {
+  func isStillLost(_ record: SlotRecord, _ key: KeyName, _ content: SlotContent?) -> Bool {
     slots.isStillLost(record, key, content)
   }
 }
@@ -91,7 +91,7 @@ extension Slots {
   var isCopyServed: Bool { (self as? any CopyServing)?.servesCopy ?? false }
 
   /// Whether the slot of a lost value is unchanged since the loss was recorded.
-  func isStillLost(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?) -> Bool {
+  func isStillLost(_ record: SlotRecord, _ key: KeyName, _ content: SlotContent?) -> Bool {
     switch record.loss {
     case .none: return false
     case .missing: return content == nil

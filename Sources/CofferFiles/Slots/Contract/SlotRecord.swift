@@ -35,16 +35,16 @@ package struct SlotRecord: Hashable, Sendable {
     self.stamp = stamp
   }
 
-  init(id: SlotID, key: StoreKey, content: SlotContent) {
+  init(id: SlotID, key: KeyName, content: SlotContent) {
     let checksum = CofferCore.checksum(key, content.data)
     self.init(id: id, checksum: checksum, size: content.data.count, stamp: content.stamp)
   }
 
   /// Whether the version is not lost and these are its bytes.
-  func matches(_ key: StoreKey, _ data: Data) -> Bool { loss == .none && describes(key, data) }
+  func matches(_ key: KeyName, _ data: Data) -> Bool { loss == .none && describes(key, data) }
 
   /// Whether the recorded checksum and size match these bytes.
-  package func describes(_ key: StoreKey, _ data: Data) -> Bool {
+  package func describes(_ key: KeyName, _ data: Data) -> Bool {
     data.count == size && CofferCore.checksum(key, data) == checksum
   }
 

@@ -19,7 +19,7 @@ package struct QuarantinedItem: Sendable {
 }
 
 extension Slots {
-  package func quarantine(_ data: Data, as id: SlotID, of key: StoreKey) throws {
+  package func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws {
     _ = try write(data, to: .quarantined(id))
   }
 

@@ -61,11 +61,11 @@ package protocol Slots: Sendable {
   ///   - attributes: the attributes stored with the value. The journal keeps them; a store keeps only those that it can
   ///     represent, such as the type of a preference, and reports them as ``SlotContent/attributes``.
   /// - Returns: The stamp that ``write(_:to:)`` returns.
-  func stage(_ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes) throws -> SlotStamp?
+  func stage(_ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes) throws -> SlotStamp?
 
   /// Returns the ``SlotContent/attributes`` that the store will report for a value staged now, once it is published.
   /// The journal records them, so that a listing reports the same attributes as a read.
-  func attributes(staging data: Data, for key: StoreKey, attributes: ValueAttributes) throws -> ValueAttributes
+  func attributes(staging data: Data, for key: KeyName, attributes: ValueAttributes) throws -> ValueAttributes
 
   /// Removes the content of a slot. Does nothing if the slot is empty.
   func delete(_ slot: Slot) throws
@@ -89,14 +89,14 @@ package protocol Slots: Sendable {
   func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool
 
   /// Returns the stamps of all values at once if that is faster than one call per value; otherwise `nil`.
-  func stamps() throws -> [StoreKey: SlotPresence]?
+  func stamps() throws -> [KeyName: SlotPresence]?
 
   /// Throws if no value could be published or removed now. Called before anything is staged.
   func checkWritable() throws
 
   /// Prepares the slot of a key's value, or throws if the value could not be published now. Called before anything is
   /// staged.
-  func prepare(_ key: StoreKey) throws
+  func prepare(_ key: KeyName) throws
 
   /// Syncs staged versions to the device, with their names, before their batch is committed.
   /// - Parameters:
@@ -113,7 +113,7 @@ package protocol Slots: Sendable {
   func sync() throws
 
   /// Puts the damaged bytes of a key's value into the quarantine.
-  func quarantine(_ data: Data, as id: SlotID, of key: StoreKey) throws
+  func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws
 
   /// Returns what the quarantine holds, in any order.
   func quarantined() throws -> [QuarantinedItem]
@@ -133,7 +133,7 @@ package protocol Slots: Sendable {
 /// A change that another program may have made to a store.
 package enum SlotEvent: Hashable, Sendable {
   /// The value of this key may have been changed.
-  case changed(StoreKey)
+  case changed(KeyName)
   /// Any value may have been changed.
   case anything
   /// ``Slots/availability()`` may have changed.
@@ -150,12 +150,12 @@ extension Slots {
 
   package func availability() -> StoreAvailability { .available }
 
-  package func stage(_ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes) throws -> SlotStamp? {
+  package func stage(_ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes) throws -> SlotStamp? {
     try write(data, to: .staged(id))
   }
 
   package func attributes(
-    staging data: Data, for key: StoreKey, attributes: ValueAttributes
+    staging data: Data, for key: KeyName, attributes: ValueAttributes
   ) throws -> ValueAttributes { .none }
 
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
@@ -176,9 +176,9 @@ extension Slots {
   }
 
   package func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool { stamp == recorded }
-  package func stamps() throws -> [StoreKey: SlotPresence]? { nil }
+  package func stamps() throws -> [KeyName: SlotPresence]? { nil }
   package func checkWritable() throws {}
-  package func prepare(_ key: StoreKey) throws {}
+  package func prepare(_ key: KeyName) throws {}
   package func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {}
   package func flush() throws {}
   package func sync() throws {}
@@ -188,7 +188,7 @@ extension Slots {
 /// A named location in a store that holds the bytes of one value.
 package enum Slot: Hashable, Sendable {
   /// The published value of a key, under its public name.
-  case value(StoreKey)
+  case value(KeyName)
   /// A value that is published once its batch is committed.
   case staged(SlotID)
   /// A replaced value that an open snapshot may still read.
@@ -257,13 +257,13 @@ package struct SlotContent: Sendable {
   package let version: SlotID?
   /// The key of a staged or retained value, if the store records it tamper-proof. It is compared with the key that is
   /// read: a staged value of another key is damage.
-  package let key: StoreKey?
+  package let key: KeyName?
   /// The attributes that the store itself reports for the value, such as the type of a preference.
   package let attributes: ValueAttributes
 
   /// Creates the content of a slot.
   package init(
-    _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: StoreKey? = nil,
+    _ data: Data, stamp: SlotStamp? = nil, version: SlotID? = nil, key: KeyName? = nil,
     attributes: ValueAttributes = .none
   ) {
     self.data = data

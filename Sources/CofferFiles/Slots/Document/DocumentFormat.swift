@@ -26,27 +26,27 @@ package protocol DocumentFormat: Sendable {
   /// with that file: the next one is encoded from it.
   func encode(_ document: inout Document) throws -> Data
 
-  func keys(of document: Document) -> [StoreKey]
-  func content(of key: StoreKey, in document: Document) throws -> SlotContent?
+  func keys(of document: Document) -> [KeyName]
+  func content(of key: KeyName, in document: Document) throws -> SlotContent?
   /// Returns the attribute that the file can represent, to be passed to `encodeStaged`; 0 for none.
   func tag(of attributes: ValueAttributes) -> UInt8
   /// Returns the attributes that ``content(of:in:)`` reports once a value with this tag is set in the document.
   func attributes(
-    of key: StoreKey, set data: Data, tag: UInt8, in document: @autoclosure () throws -> Document
+    of key: KeyName, set data: Data, tag: UInt8, in document: @autoclosure () throws -> Document
   ) throws -> ValueAttributes
   /// Returns whether there is a value, with its stamp, without decoding its bytes.
-  func presence(of key: StoreKey, in document: Document) -> SlotPresence?
-  func set(_ key: StoreKey, to item: Item, version: SlotID, in document: inout Document) throws
-  func remove(_ key: StoreKey, from document: inout Document)
+  func presence(of key: KeyName, in document: Document) -> SlotPresence?
+  func set(_ key: KeyName, to item: Item, version: SlotID, in document: inout Document) throws
+  func remove(_ key: KeyName, from document: inout Document)
 
   /// Encodes a staged or retained value, which is kept in a separate file.
   /// - Parameter key: the key of the value; `nil` for bytes that are only kept for inspection.
-  func encodeStaged(_ data: Data, as id: SlotID, for key: StoreKey?, tag: UInt8) throws -> Data
+  func encodeStaged(_ data: Data, as id: SlotID, for key: KeyName?, tag: UInt8) throws -> Data
 
   /// Decodes the result of ``encodeStaged(_:as:for:tag:)`` for the same version.
   /// - Returns: the value, and its key if the file records it.
   /// - Throws: `damaged` for anything else.
-  func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: StoreKey?, item: Item)
+  func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: KeyName?, item: Item)
 
   /// Returns the bytes of a staged value.
   func data(of item: Item) -> Data

@@ -8,8 +8,8 @@ package import Foundation
 /// written last: other programs overwrite such files in place, and leave a truncated file when they are killed.
 package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinable {
   private enum Step {
-    case put(StoreKey, Format.Item, SlotID)
-    case remove(StoreKey)
+    case put(KeyName, Format.Item, SlotID)
+    case remove(KeyName)
   }
 
   private struct Pending {
@@ -109,7 +109,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
   /// - Parameter believesOwn: whether bytes that this process has staged are not read back.
   private func waiting(
     _ id: SlotID, in directory: Directory, believesOwn: Bool = true
-  ) throws -> (key: StoreKey?, item: Format.Item)? {
+  ) throws -> (key: KeyName?, item: Format.Item)? {
     let name = id.description
     if believesOwn, directory === staged, let own = own.withLock({ $0[id] }), try staged.stamp(name) == own.stamp {
       return try format.decodeStaged(own.data, of: id)
@@ -136,7 +136,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
   package func checkWritable() throws { try file.checkWritable() }
 
   package func stage(
-    _ data: Data, as id: SlotID, for key: StoreKey, attributes: ValueAttributes
+    _ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes
   ) throws -> SlotStamp? {
     let bytes = try format.encodeStaged(data, as: id, for: key, tag: format.tag(of: attributes))
     let stamp = try staged.write(bytes, to: id.description, isSynced: false)
@@ -150,7 +150,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
   }
 
   package func attributes(
-    staging data: Data, for key: StoreKey, attributes: ValueAttributes
+    staging data: Data, for key: KeyName, attributes: ValueAttributes
   ) throws -> ValueAttributes {
     try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.expected())
   }
@@ -160,7 +160,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     return nil
   }
 
-  private func write(_ data: Data, to slot: Slot, for key: StoreKey?) throws {
+  private func write(_ data: Data, to slot: Slot, for key: KeyName?) throws {
     guard let (directory, id) = directory(slot) else {
       throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", location: "")
     }
@@ -168,7 +168,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     try directory.replace(id.description, with: waiting, through: staged)
   }
 
-  package func quarantine(_ data: Data, as id: SlotID, of key: StoreKey) throws {
+  package func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws {
     try write(data, to: .quarantined(id), for: key)
   }
 
@@ -212,7 +212,7 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
 
   package func copy(_ source: Slot, to target: Slot) throws {
     guard let content = try read(source) else { return }
-    let key: StoreKey? = if case .value(let key) = source { key } else { content.key }
+    let key: KeyName? = if case .value(let key) = source { key } else { content.key }
     try write(content.data, to: target, for: key)
   }
 

@@ -9,13 +9,13 @@ final class RecordCache: Sendable {
   private struct State {
     /// The revision of the journal that the records belong to.
     var revision = StoreRevision.zero
-    var records: [StoreKey: SlotHandle.Recorded] = [:]
+    var records: [KeyName: SlotHandle.Recorded] = [:]
   }
 
   private let state = Locked(State())
 
   /// Returns the record of a key as of `latest`, or `nil` if it is not cached.
-  func record(of key: StoreKey, in journal: SQLiteEngine, latest: StoreRevision) -> SlotHandle.Recorded? {
+  func record(of key: KeyName, in journal: SQLiteEngine, latest: StoreRevision) -> SlotHandle.Recorded? {
     let (revision, found) = state.withLock { ($0.revision, $0.revision == latest ? $0.records[key] : nil) }
     guard revision != latest else { return found }
     forget(what: journal.recentCommits(after: revision), from: revision, to: latest)
@@ -39,7 +39,7 @@ final class RecordCache: Sendable {
 
   /// Caches a record that was read when `latest` was the newest revision. A commit made in between is newer and
   /// invalidates the record at the next read.
-  func keep(_ recorded: SlotHandle.Recorded, of key: StoreKey, latest: StoreRevision) {
+  func keep(_ recorded: SlotHandle.Recorded, of key: KeyName, latest: StoreRevision) {
     state.withLock { state in
       guard state.revision == latest else { return }
       if state.records.count >= Self.capacity { state.records.removeAll(keepingCapacity: true) }

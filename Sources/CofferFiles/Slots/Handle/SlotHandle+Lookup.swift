@@ -24,7 +24,7 @@ extension SlotHandle {
   }
 
   /// Looks up the newest value of a key. Takes a single read of the slot if the record is cached and matches.
-  func look(_ key: StoreKey, _ journal: SQLiteEngine) throws -> Finding {
+  func look(_ key: KeyName, _ journal: SQLiteEngine) throws -> Finding {
     let latest = journal.latestRevision
     if let recorded = records.record(of: key, in: journal, latest: latest),
       let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
@@ -57,7 +57,7 @@ extension SlotHandle {
 
   /// Looks up the value of a key in a snapshot, whose record may have been replaced since.
   func look(
-    _ key: StoreKey, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
+    _ key: KeyName, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
   ) throws -> StoreEntry? {
     let record = recorded.record
     func current() throws -> SlotContent? { try locating(key) { try slots.read(.value(key)) } }
@@ -81,7 +81,7 @@ extension SlotHandle {
     }
   }
 
-  private func aside(_ slot: Slot, _ key: StoreKey, _ record: SlotRecord) throws -> SlotContent? {
+  private func aside(_ slot: Slot, _ key: KeyName, _ record: SlotRecord) throws -> SlotContent? {
     guard let content = try locating(key, { try slots.read(slot) }) else { return nil }
     if let owner = content.key, owner != key {
       throw StorageError.anothersWaiting(key, name)
@@ -91,7 +91,7 @@ extension SlotHandle {
   }
 
   /// The error for a value that still exists although its removal was committed.
-  func stillThere(_ key: StoreKey) -> StorageError {
+  func stillThere(_ key: KeyName) -> StorageError {
     StorageError(
       .unfinished, "The key was removed, but its value could not be deleted and still exists.",
       advice: "The next commit tries again. Listings omit the key.", location: name, key: key)
@@ -103,7 +103,7 @@ extension SlotHandle {
     case unreadable
   }
 
-  private func line(_ key: StoreKey, _ journal: SQLiteEngine) throws -> Line? {
+  private func line(_ key: KeyName, _ journal: SQLiteEngine) throws -> Line? {
     try journal.read { reader in
       try reader.withValue(key) { revision, bytes in
         SlotRecord(bytes).map { .recorded(Recorded(revision: revision, record: $0)) } ?? .unreadable
@@ -121,14 +121,14 @@ extension SlotHandle {
 }
 
 extension StorageError {
-  static func anothersWaiting(_ key: StoreKey, _ location: String) -> StorageError {
+  static func anothersWaiting(_ key: KeyName, _ location: String) -> StorageError {
     StorageError(
       .damaged, "The staged value of this key belongs to another key.",
       advice: "Another program has changed the store's files. Restore a backup, or write the key again.",
       location: location, key: key)
   }
 
-  static func damagedRecord(_ key: StoreKey, _ location: String) -> StorageError {
+  static func damagedRecord(_ key: KeyName, _ location: String) -> StorageError {
     StorageError(
       .damaged, "The journal record of the value is damaged; the value itself may be intact.",
       advice: "Write the key again, or delete the journal: it is rebuilt from the values.", location: location,
@@ -137,12 +137,12 @@ extension StorageError {
 }
 
 extension SlotHandle.Recorded {
-  func entry(_ key: StoreKey, _ content: SlotContent) -> StoreEntry {
+  func entry(_ key: KeyName, _ content: SlotContent) -> StoreEntry {
     StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(with: content))
   }
 
   /// The entry of a staged or retained value. The attributes in its record take precedence over those in its slot.
-  func entry(_ key: StoreKey, aside content: SlotContent) -> StoreEntry {
+  func entry(_ key: KeyName, aside content: SlotContent) -> StoreEntry {
     StoreEntry(key: key, value: content.data, revision: revision, attributes: attributes(aside: content))
   }
 

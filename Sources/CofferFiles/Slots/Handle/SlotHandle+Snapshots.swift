@@ -18,7 +18,7 @@ extension SlotHandle {
 
   /// Retains the value that a commit is about to replace, for open snapshots. Errors are ignored, since the commit has
   /// happened: reading the value in a snapshot throws then.
-  func retain(_ key: StoreKey, _ version: SlotRecord) {
+  func retain(_ key: KeyName, _ version: SlotRecord) {
     do {
       try slots.copy(.value(key), to: .retained(version.id))
     } catch {

@@ -8,7 +8,7 @@ final class SlotHandle: Sendable {
   let slots: any Slots
   /// The name of the store in error messages.
   let name: String
-  let configuration: SlotConfiguration
+  let configuration: SlotEngine.Configuration
   let control: SlotControl
   /// Whether the journal was created when this handle was opened and may not have a record of every value yet.
   let hasNewJournal: Bool
@@ -24,7 +24,7 @@ final class SlotHandle: Sendable {
   private let doneRevision = Locked(StoreRevision.zero)
 
   init(
-    slots: any Slots, name: String, control: SlotControl, configuration: SlotConfiguration, hasNewJournal: Bool
+    slots: any Slots, name: String, control: SlotControl, configuration: SlotEngine.Configuration, hasNewJournal: Bool
   ) throws {
     self.hasNewJournal = hasNewJournal
     self.slots = slots
@@ -57,7 +57,7 @@ final class SlotHandle: Sendable {
     owner.lock.remove()
   }
 
-  func matches(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent) -> Bool {
+  func matches(_ record: SlotRecord, _ key: KeyName, _ content: SlotContent) -> Bool {
     slots.matches(record, key, content)
   }
 
@@ -65,7 +65,7 @@ final class SlotHandle: Sendable {
 
   /// Returns the record of a version. That of a secret has neither checksum nor size.
   func record(
-    _ id: SlotID, _ key: StoreKey, _ content: SlotContent, _ attributes: ValueAttributes = .none
+    _ id: SlotID, _ key: KeyName, _ content: SlotContent, _ attributes: ValueAttributes = .none
   ) -> SlotRecord {
     var record =
       slots.keepsSecrets
@@ -104,7 +104,7 @@ final class SlotHandle: Sendable {
     return records
   }
 
-  private func stage(_ key: StoreKey, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
+  private func stage(_ key: KeyName, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
     try locating(key) {
       try slots.prepare(key)
       let id = nextID()
@@ -129,7 +129,7 @@ final class SlotHandle: Sendable {
   }
 
   /// Adds the store and the key to the errors that a closure throws.
-  func locating<R>(_ key: StoreKey, _ body: () throws -> R) throws -> R {
+  func locating<R>(_ key: KeyName, _ body: () throws -> R) throws -> R {
     do { return try body() } catch let error as StorageError { throw error.locating(at: name, key: key) }
   }
 }
@@ -166,7 +166,7 @@ extension ValueAttributes {
 
 extension Slots {
   /// Whether a slot holds the version of a record.
-  func matches(_ record: SlotRecord, _ key: StoreKey, _ content: SlotContent) -> Bool {
+  func matches(_ record: SlotRecord, _ key: KeyName, _ content: SlotContent) -> Bool {
     guard keepsSecrets else { return record.matches(key, content.data) }
     guard record.loss == .none else { return false }
     return record.stamp.map { $0 == content.stamp } ?? (record.id == content.version)

@@ -15,14 +15,14 @@ final class SlotQuarantine: Sendable {
   var name: String { handle.name }
 
   /// Reports a damaged version, once.
-  func tell(_ report: DamageReport, of id: SlotID) {
-    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.tell(report) }
+  func emit(_ report: DamageReport, of id: SlotID) {
+    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.emit(report) }
   }
 
   /// Reports the loss of a value's newest version, once, and returns the error for its reader.
-  func reportLoss(_ key: StoreKey, _ recorded: SlotHandle.Recorded) -> StorageError {
+  func reportLoss(_ key: KeyName, _ recorded: SlotHandle.Recorded) -> StorageError {
     let size = handle.slots.keepsSecrets ? nil : 0
-    tell(DamageReport(key: key, revision: recorded.revision, size: size, location: name), of: recorded.record.id)
+    emit(DamageReport(key: key, revision: recorded.revision, size: size, location: name), of: recorded.record.id)
     return StorageError(
       .damaged,
       "The newest value is lost: the file was damaged, and the copy that replaced it has an older value or none.",
@@ -31,7 +31,7 @@ final class SlotQuarantine: Sendable {
   }
 
   /// Puts the bytes of a damaged value into the quarantine unless they are there, and returns a report.
-  func keep(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent) throws -> DamageReport {
+  func keep(_ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent) throws -> DamageReport {
     let id = recorded.record.id
     do {
       if try handle.slots.quarantinedData(id.description) == nil {
@@ -45,7 +45,7 @@ final class SlotQuarantine: Sendable {
   }
 
   /// Quarantines and reports a damaged value, once, and returns the error for its reader.
-  func report(_ key: StoreKey, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
+  func report(_ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
     let id = recorded.record.id
     let isFirst = reported.withLock { $0.insert(id).inserted }
     var isKept = true
@@ -57,7 +57,7 @@ final class SlotQuarantine: Sendable {
         isKept = false
         reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
       }
-      handle.configuration.tell(
+      handle.configuration.emit(
         DamageReport(
           key: key, revision: recorded.revision, size: size(of: content), location: handle.name,
           quarantineID: isKept ? id.description : nil))

@@ -12,7 +12,7 @@ struct SlotJournal {
     let position: Int64
     /// The revision of the commit that it is part of.
     let revision: StoreRevision
-    let key: StoreKey
+    let key: KeyName
     /// The staged version; `nil` for a removal.
     let staged: SlotID?
     /// Whether a power loss may have removed the staged value although nothing else failed: its name was not synced
@@ -56,7 +56,7 @@ struct SlotJournal {
   /// - Throws: `keyUnavailable` for a plain value that would replace an envelope in a store without a key ring.
   static func record(
     _ operations: [WriteBatch.Operation], _ staged: [SlotRecord?], done: StoreRevision,
-    of location: String, in transaction: SQLiteTransaction, sync: (SlotID) throws -> Void = { _ in }
+    of location: String, in transaction: SQLiteDatabase.Transaction, sync: (SlotID) throws -> Void = { _ in }
   ) throws {
     if done > .zero {
       try transaction.execute("DELETE FROM coffer_intents WHERE revision <= ?1", [done.integer])
@@ -96,18 +96,18 @@ struct SlotJournal {
     }
   }
 
-  private static func isIntended(_ key: StoreKey, in transaction: SQLiteTransaction) throws -> Bool {
+  private static func isIntended(_ key: KeyName, in transaction: SQLiteDatabase.Transaction) throws -> Bool {
     try !transaction.query("SELECT 1 FROM coffer_intents WHERE key = ?1", [key.blob], { _ in }).isEmpty
   }
 
-  private static func hasRing(_ transaction: SQLiteTransaction) throws -> Bool {
-    let name = SystemRecordName.keyRing.key
+  private static func hasRing(_ transaction: SQLiteDatabase.Transaction) throws -> Bool {
+    let name = SystemRecord.Name.keyRing.key
     return try !transaction.query("SELECT 1 FROM coffer_records WHERE key = ?1", [name.blob], { _ in }).isEmpty
   }
 
   /// Writes the row of a key. The row has the expiry of the value as its own, too, by which preconditions and the sweep
   /// are judged.
-  static func put(_ record: SlotRecord, of key: StoreKey, in transaction: SQLiteTransaction) throws {
+  static func put(_ record: SlotRecord, of key: KeyName, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.change(.put(key, record.encoded, ValueAttributes(expires: record.attributes.expires)))
   }
 
@@ -120,7 +120,7 @@ struct SlotJournal {
   }
 
   /// Returns the row of a key, as seen by a transaction.
-  static func line(of key: StoreKey, in transaction: SQLiteTransaction) throws -> Line {
+  static func line(of key: KeyName, in transaction: SQLiteDatabase.Transaction) throws -> Line {
     do {
       guard let value = try transaction.storedValue(key) else { return .none }
       return value.withUnsafeBytes { SlotRecord($0) }.map { .record($0) } ?? .unreadable
@@ -130,20 +130,20 @@ struct SlotJournal {
   }
 
   /// Returns the record of a key, read on the writer's connection.
-  static func record(of key: StoreKey, _ committer: GroupCommitter) throws -> SlotRecord? {
+  static func record(of key: KeyName, _ committer: GroupCommitter) throws -> SlotRecord? {
     try committer.statements.query(SQL.record, [key.blob]) { $0.blob(0) }.first
       .flatMap { $0.withUnsafeBytes { SlotRecord($0) } }
   }
 
   /// Returns all records, read on the writer's connection; `nil` for a damaged one.
-  static func records(_ committer: GroupCommitter) throws -> [(key: StoreKey, record: SlotRecord?)] {
+  static func records(_ committer: GroupCommitter) throws -> [(key: KeyName, record: SlotRecord?)] {
     try committer.statements.query("SELECT key, \(ValueRow.value) FROM coffer_values", []) { row in
       row.blob(0).key.map { ($0, row.blob(1).withUnsafeBytes { SlotRecord($0) }) }
     }.compactMap { $0 }
   }
 
   /// Returns the keys of the intents that are not yet carried out.
-  static func intendedKeys(in transaction: SQLiteTransaction, of name: String) throws -> Set<StoreKey> {
+  static func intendedKeys(in transaction: SQLiteDatabase.Transaction, of name: String) throws -> Set<KeyName> {
     Set(try transaction.query("SELECT key FROM coffer_intents") { try $0.blob(0).key.or(.damagedIntent(name)) })
   }
 
@@ -165,7 +165,7 @@ struct SlotJournal {
   }
 
   /// Deletes the intents that were carried out. Those of failed keys stay, and their staged values are synced by now.
-  static func forget(_ intents: [Intent], except failed: Set<StoreKey>, _ committer: GroupCommitter) throws {
+  static func forget(_ intents: [Intent], except failed: Set<KeyName>, _ committer: GroupCommitter) throws {
     guard let last = intents.last else { return }
     if failed.isEmpty {
       try committer.statements.execute("DELETE FROM coffer_intents WHERE position <= ?1", [.integer(last.position)])
@@ -179,7 +179,7 @@ struct SlotJournal {
   }
 
   /// Records the stamp of a published version, if it is still the newest version of its key.
-  static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws {
+  static func note(_ stamp: SlotStamp?, of id: SlotID, _ key: KeyName, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == id, record.stamp != stamp else { return }
     var noted = record
     noted.stamp = stamp
@@ -187,7 +187,7 @@ struct SlotJournal {
   }
 
   /// Replaces the record of a version, if it is still the newest version of its key.
-  static func note(_ noted: SlotRecord, _ key: StoreKey, _ committer: GroupCommitter) throws {
+  static func note(_ noted: SlotRecord, _ key: KeyName, _ committer: GroupCommitter) throws {
     guard let record = try record(of: key, committer), record.id == noted.id, record != noted else { return }
     try committer.rewrite(key, noted.encoded)
   }
@@ -197,13 +197,13 @@ extension StoreRevision {
   fileprivate var integer: SQLiteValue { .integer(Int64(bitPattern: rawValue)) }
 }
 
-extension StoreKey {
+extension KeyName {
   fileprivate var blob: SQLiteValue { .blob(Data(string.utf8)) }
 }
 
 extension Data {
   /// The bytes as a key, or `nil` if they are none.
-  fileprivate var key: StoreKey? { String(validating: self, as: UTF8.self).flatMap { try? StoreKey($0) } }
+  fileprivate var key: KeyName? { String(validating: self, as: UTF8.self).flatMap { try? KeyName($0) } }
 }
 
 extension Optional {

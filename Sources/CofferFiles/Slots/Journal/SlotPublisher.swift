@@ -93,7 +93,7 @@ extension SlotHandle {
   }
 
   /// Applies the changes that the store has deferred. If that fails, all of them stay pending.
-  private func carryOut(_ keys: [StoreKey], _ unpublished: inout Unpublished) throws {
+  private func carryOut(_ keys: [KeyName], _ unpublished: inout Unpublished) throws {
     do {
       try slots.flush()
     } catch let error as StorageError where error.code != .outcomeUnknown {
@@ -111,7 +111,7 @@ extension SlotHandle {
 
   /// Publishes a staged value. A damaged one is quarantined, or removed if it was not synced: a power loss has torn it.
   private func publish(
-    _ staged: SlotID, _ key: StoreKey, mayBeLost: Bool, _ committer: GroupCommitter
+    _ staged: SlotID, _ key: KeyName, mayBeLost: Bool, _ committer: GroupCommitter
   ) throws -> PublishResult {
     do {
       guard try isWhole(staged, key, committer) else {
@@ -146,7 +146,7 @@ extension SlotHandle {
 
   /// Whether a staged value is intact. Checked only for values without a stamp, whose damage could not be told from an
   /// edit once published. Stores of secrets detect damage themselves.
-  private func isWhole(_ staged: SlotID, _ key: StoreKey, _ committer: GroupCommitter) throws -> Bool {
+  private func isWhole(_ staged: SlotID, _ key: KeyName, _ committer: GroupCommitter) throws -> Bool {
     guard !slots.keepsSecrets, !slots.stampsStaged, let record = try SlotJournal.record(of: key, committer),
       record.id == staged, record.stamp == nil
     else { return true }
@@ -159,7 +159,7 @@ extension SlotHandle {
 
   /// Removes the value of a key, unless another program has replaced it since.
   /// - Returns: Whether a value was removed.
-  private func remove(_ key: StoreKey, versions: [SlotRecord]) throws -> Bool {
+  private func remove(_ key: KeyName, versions: [SlotRecord]) throws -> Bool {
     do {
       guard try slots.stamp(.value(key)) != nil else {
         try slots.delete(.value(key))  // together with any remains elsewhere
@@ -178,7 +178,7 @@ extension SlotHandle {
   }
 
   /// Whether the value slot of a key holds one of these versions.
-  private func holds(_ key: StoreKey, one versions: [SlotRecord]) throws -> Bool {
+  private func holds(_ key: KeyName, one versions: [SlotRecord]) throws -> Bool {
     guard let presence = try slots.stamp(.value(key)) else { return false }
     if let stamp = presence.stamp, versions.contains(where: { $0.stamp == stamp }) { return true }
     guard let content = try slots.read(.value(key)) else { return false }
@@ -205,7 +205,7 @@ extension SlotHandle {
       underlying: error.underlying)
   }
 
-  private func lost(_ key: StoreKey) -> StorageError {
+  private func lost(_ key: KeyName) -> StorageError {
     StorageError(
       .unfinished, "The staged value is gone or damaged and could not be published.",
       advice: "Read the key to check its present value, and write it again.", location: name, key: key)
@@ -217,11 +217,11 @@ struct Unpublished: Sendable {
   /// The error that prevented publishing anything.
   var all: StorageError?
   /// The errors of single keys.
-  var failures: [StoreKey: StorageError] = [:]
+  var failures: [KeyName: StorageError] = [:]
   /// The keys whose staged values are missing or damaged.
-  var lost: [StoreKey] = []
+  var lost: [KeyName] = []
   /// The failed keys that the next commit tries again.
-  var waiting: Set<StoreKey> = []
+  var waiting: Set<KeyName> = []
   /// The number of values that were published or removed and had not been before.
   var completed = 0
 

@@ -8,7 +8,7 @@ import Foundation
 /// once.
 final class SlotReconciler: Sendable {
   private struct Pending {
-    var keys: Set<StoreKey> = []
+    var keys: Set<KeyName> = []
     var everything = false
     var isScheduled = false
   }
@@ -42,7 +42,7 @@ final class SlotReconciler: Sendable {
 
   /// Schedules a comparison of one key, or of every key, with the journal. Own changes are reported as well; each costs
   /// one lookup in the journal and in the slot.
-  func hear(_ event: SlotEvent) {
+  func receive(_ event: SlotEvent) {
     let mustSchedule = pending.withLock { pending in
       switch event {
       case .changed(let key): pending.keys.insert(key)
@@ -81,7 +81,7 @@ final class SlotReconciler: Sendable {
   }
 
   /// Whether another program may have changed a value, judged by its stamp or, without stamps, by its content.
-  func isSuspect(_ key: StoreKey) -> Bool {
+  func isSuspect(_ key: KeyName) -> Bool {
     do {
       let line = try journal.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes) } }
       let presence = try handle.slots.stamp(.value(key))
@@ -93,7 +93,7 @@ final class SlotReconciler: Sendable {
     }
   }
 
-  private func isSuspect(_ key: StoreKey, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
+  private func isSuspect(_ key: KeyName, _ record: SlotRecord, _ presence: SlotPresence?) -> Bool {
     guard presence != nil, record.stamp == nil else { return presence != SlotPresence(stamp: record.stamp) }
     guard let content = try? handle.slots.read(.value(key)) else { return true }
     return !handle.matches(record, key, content) || record.attributes.merging(content.attributes) != record.attributes
@@ -106,17 +106,17 @@ final class SlotReconciler: Sendable {
     /// The number of values that differed from their records.
     var changed = 0
     /// The keys whose removal is committed, but whose values could not be deleted.
-    var stuck: Set<StoreKey> = []
+    var stuck: Set<KeyName> = []
     /// The keys whose newest values are lost.
-    var lost: Set<StoreKey> = []
-    fileprivate var noted: [(StoreKey, SlotRecord)] = []
+    var lost: Set<KeyName> = []
+    fileprivate var noted: [(KeyName, SlotRecord)] = []
     fileprivate var looked = 0
   }
 
   /// Records the changes that other programs have made to these values, after publishing pending commits.
   /// - Parameter skipped: the error codes for which an unreadable value is skipped; reading it throws the error.
   @discardableResult
-  func reconcile(_ keys: [StoreKey], skipping skipped: Set<StorageError.Code> = []) async throws -> Outcome {
+  func reconcile(_ keys: [KeyName], skipping skipped: Set<StorageError.Code> = []) async throws -> Outcome {
     var total = Outcome()
     var rest = keys[...]
     while !rest.isEmpty {
@@ -129,9 +129,9 @@ final class SlotReconciler: Sendable {
     return total
   }
 
-  private func reconcileSome(_ keys: [StoreKey], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
+  private func reconcileSome(_ keys: [KeyName], _ skipped: Set<StorageError.Code>) async throws -> Outcome {
     let failed = try await journal.perform { [handle] committer in
-      var failed: Set<StoreKey> = []
+      var failed: Set<KeyName> = []
       try handle.publish(committer) { unpublished in
         failed = Set(keys.filter { unpublished.all != nil || unpublished.failures[$0] != nil })
       }
@@ -168,7 +168,8 @@ final class SlotReconciler: Sendable {
 
   /// Compares a value with its record and updates the record.
   /// - Returns: The number of bytes read.
-  private func takeIn(_ key: StoreKey, _ transaction: SQLiteTransaction, _ outcome: inout Outcome) throws -> Int {
+  private func takeIn(_ key: KeyName, _ transaction: SQLiteDatabase.Transaction, _ outcome: inout Outcome) throws -> Int
+  {
     let line = try SlotJournal.line(of: key, in: transaction)
     let (content, isCopy) = try handle.content(of: key)
     let size = content?.data.count ?? 0
@@ -189,7 +190,7 @@ final class SlotReconciler: Sendable {
 
   /// Whether the record of a value stays because the value was not edited.
   private func keep(
-    _ record: SlotRecord, _ key: StoreKey, _ content: SlotContent?, isCopy: Bool, _ outcome: inout Outcome
+    _ record: SlotRecord, _ key: KeyName, _ content: SlotContent?, isCopy: Bool, _ outcome: inout Outcome
   ) -> Bool {
     if let content {
       // The same bytes under another stamp, or a version that was lost: copied back from a backup, say.
@@ -221,13 +222,13 @@ final class SlotReconciler: Sendable {
     return (try await reconcile(suspects, skipping: StorageError.aboutValues), slots)
   }
 
-  private func findSuspects() throws -> (suspects: [StoreKey], slots: [Slot]) {
-    var suspects: [StoreKey] = []
-    var known: Set<StoreKey> = []
+  private func findSuspects() throws -> (suspects: [KeyName], slots: [Slot]) {
+    var suspects: [KeyName] = []
+    var known: Set<KeyName> = []
     let slots = try handle.slots.list()
     let listed = Set(slots.compactMap { if case .value(let key) = $0 { key } else { nil } })
     let stamps = try handle.slots.stamps()
-    var nameless: [StoreKey] = []
+    var nameless: [KeyName] = []
     try journal.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)

@@ -28,7 +28,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The newest state
 
   /// Returns the newest value of a key, or `nil` if there is none.
-  func value(_ key: StoreKey) throws -> SlotContent? {
+  func value(_ key: KeyName) throws -> SlotContent? {
     var seen: SlotID?
     var wasUnrecorded = false
     for _ in 0..<Self.attempts {
@@ -54,7 +54,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: The state of a snapshot
 
   /// Returns the value of a record that may have been replaced since.
-  func value(_ key: StoreKey, at recorded: Recorded) throws -> SlotContent? {
+  func value(_ key: KeyName, at recorded: Recorded) throws -> SlotContent? {
     let record = recorded.record
     if let content = try content(.value(key), key), slots.matches(record, key, content) {
       return recorded.content(content)
@@ -73,7 +73,7 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// Returns the value of a key without a record in the snapshot of the journal: another program has added it.
-  func added(_ key: StoreKey) throws -> SlotContent? {
+  func added(_ key: KeyName) throws -> SlotContent? {
     guard try line(key) == nil else { return nil }  // A later commit added it.
     return try unrecorded(key)
   }
@@ -81,7 +81,7 @@ final class ReadOnlySlotReader: Sendable {
   // MARK: Values that differ from their records
 
   /// Returns the value that another program put in place of a recorded one, or throws `damaged`.
-  private func value(unlike recorded: Recorded, _ key: StoreKey, _ content: SlotContent?) throws -> SlotContent? {
+  private func value(unlike recorded: Recorded, _ key: KeyName, _ content: SlotContent?) throws -> SlotContent? {
     let record = recorded.record
     if let content, record.loss != .none, content.version == record.id { return content }  // It was restored.
     if slots.isStillLost(record, key, content) || slots.isCopyServed {
@@ -98,7 +98,7 @@ final class ReadOnlySlotReader: Sendable {
     return content?.asEdit  // Another program has edited or removed it.
   }
 
-  private func unrecorded(_ key: StoreKey) throws -> SlotContent? {
+  private func unrecorded(_ key: KeyName) throws -> SlotContent? {
     guard let content = try content(.value(key), key) else { return nil }
     // A value of the copy without a record was removed after the copy was made.
     if journal != nil, slots.isCopyServed { return nil }
@@ -108,13 +108,13 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// Whether the content is one of the versions that commits have replaced or removed.
-  private func isVersion(_ content: SlotContent, of steps: [SlotJournal.Intent], _ key: StoreKey) -> Bool {
+  private func isVersion(_ content: SlotContent, of steps: [SlotJournal.Intent], _ key: KeyName) -> Bool {
     steps.compactMap(\.previous).contains { previous in
       slots.matches(previous, key, content) || (previous.stamp != nil && previous.stamp == content.stamp)
     }
   }
 
-  private func damaged(_ what: String, _ recorded: Recorded, _ key: StoreKey, _ content: SlotContent?) -> StorageError {
+  private func damaged(_ what: String, _ recorded: Recorded, _ key: KeyName, _ content: SlotContent?) -> StorageError {
     if reported.withLock({ $0.insert(recorded.record.id).inserted }) {
       let size = slots.keepsSecrets ? nil : content?.data.count ?? 0
       onDamage?(DamageReport(key: key, revision: recorded.revision, size: size, location: name))
@@ -126,7 +126,7 @@ final class ReadOnlySlotReader: Sendable {
 
   // MARK: Journal and slots
 
-  private func line(_ key: StoreKey) throws -> Recorded? {
+  private func line(_ key: KeyName) throws -> Recorded? {
     guard let journal else { return nil }
     return try journal.read { reader in
       try reader.withValue(key) { [name] revision, bytes in
@@ -137,16 +137,16 @@ final class ReadOnlySlotReader: Sendable {
   }
 
   /// Returns the committed changes of a key that may not have been published.
-  private func intents(of key: StoreKey) throws -> [SlotJournal.Intent] {
+  private func intents(of key: KeyName) throws -> [SlotJournal.Intent] {
     guard let journal else { return [] }
     return try journal.read { try SlotJournal.intents($0.statements, of: name) }.filter { $0.key == key }
   }
 
-  private func content(_ slot: Slot, _ key: StoreKey) throws -> SlotContent? {
+  private func content(_ slot: Slot, _ key: KeyName) throws -> SlotContent? {
     do { return try slots.read(slot) } catch let error as StorageError { throw error.locating(at: name, key: key) }
   }
 
-  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: StoreKey) throws -> SlotContent? {
+  private func aside(_ slot: Slot, _ recorded: Recorded, _ key: KeyName) throws -> SlotContent? {
     guard let content = try content(slot, key) else { return nil }
     if let owner = content.key, owner != key { throw StorageError.anothersWaiting(key, name) }
     // The staged or retained version of a secret is identified by its name.

@@ -14,7 +14,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   private let queue: DispatchQueue
   private let isEnded = Locked(false)
   /// The sorted keys of the published values, listed once.
-  private let keys = Locked<[StoreKey]?>(nil)
+  private let keys = Locked<[KeyName]?>(nil)
 
   init(_ records: (any StorageSnapshot)?, _ reader: ReadOnlySlotReader, name: String, queue: DispatchQueue) {
     self.records = records
@@ -27,7 +27,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
   var revision: StoreRevision { records?.revision ?? .zero }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     let found = try await records?.entries(keys) ?? Array(repeating: nil, count: keys.count)
     return try await reading { [self] in
       try zip(keys, found).map { key, record in
@@ -37,15 +37,15 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   }
 
   /// Reads the value, since nothing else proves here that it exists.
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try await entries([key])[0].map { entry in
-      StoreEntrySummary(
+      StoreEntry.Summary(
         key: key, size: reader.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision, date: nil,
         attributes: entry.attributes)
     }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     var last = after
     while true {
       let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
@@ -58,7 +58,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   }
 
   /// Reads every value, since nothing else proves here that it exists. A damaged value is listed; reading it throws.
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     var last = after
     while true {
       let candidates = try await candidates(prefix: prefix, after: last, limit: limit)
@@ -69,13 +69,13 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     }
   }
 
-  func systemRecords() throws -> [SystemRecordName: Data] {
+  func systemRecords() throws -> [SystemRecord.Name: Data] {
     try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
-  private func summary(_ candidate: Candidate) throws -> StoreEntrySummary? {
-    func summary(_ size: Int?, _ attributes: ValueAttributes = .none) -> StoreEntrySummary {
-      StoreEntrySummary(key: candidate.key, size: size, revision: .zero, date: nil, attributes: attributes)
+  private func summary(_ candidate: Candidate) throws -> StoreEntry.Summary? {
+    func summary(_ size: Int?, _ attributes: ValueAttributes = .none) -> StoreEntry.Summary {
+      StoreEntry.Summary(key: candidate.key, size: size, revision: .zero, date: nil, attributes: attributes)
     }
     do {
       guard let content = try value(candidate.key, candidate.record) else { return nil }
@@ -88,13 +88,13 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   // MARK: Keys
 
   private struct Candidate {
-    let key: StoreKey
+    let key: KeyName
     /// The journal entry, or `nil` for a key without one.
     let record: StoreEntry?
   }
 
   /// Returns the next keys that may have a value, sorted.
-  private func candidates(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [Candidate] {
+  private func candidates(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [Candidate] {
     let recorded = try await records?.page(prefix: prefix, after: after, limit: limit) ?? []
     let published = try await reading { [self] in try publishedKeys() }
     var found = recorded.map { Candidate(key: $0.key, record: $0) }
@@ -109,7 +109,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   }
 
   /// Returns the index of the first key after `after`, by binary search.
-  private func firstIndex(of after: StoreKey?, in keys: [StoreKey]) -> Int {
+  private func firstIndex(of after: KeyName?, in keys: [KeyName]) -> Int {
     guard let after else { return 0 }
     var (low, high) = (0, keys.count)
     while low < high {
@@ -119,9 +119,9 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return low
   }
 
-  private func publishedKeys() throws -> [StoreKey] {
+  private func publishedKeys() throws -> [KeyName] {
     if let known = keys.withLock({ $0 }) { return known }
-    let listed: [StoreKey]
+    let listed: [KeyName]
     do {
       listed = try reader.slots.list().compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
     } catch let error as StorageError {
@@ -150,7 +150,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
     return entries
   }
 
-  private func value(_ key: StoreKey, _ record: StoreEntry?) throws -> SlotContent? {
+  private func value(_ key: KeyName, _ record: StoreEntry?) throws -> SlotContent? {
     guard let record else { return try reader.added(key) }
     guard let known = record.value.withUnsafeBytes({ SlotRecord($0) }) else {
       throw StorageError.damagedRecord(key, name)
@@ -170,7 +170,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
 
 extension SlotContent {
   /// The content as an entry without a revision.
-  func entry(_ key: StoreKey) -> StoreEntry {
+  func entry(_ key: KeyName) -> StoreEntry {
     StoreEntry(key: key, value: data, revision: .zero, attributes: attributes)
   }
 }

@@ -26,7 +26,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   /// Opens the journal, if there is one. This blocks, so do not call it on Swift's cooperative thread pool.
   init(
-    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration,
     because reason: String
   ) throws {
     self.slots = slots
@@ -42,7 +42,7 @@ final class ReadOnlySlotStore: SlotCore {
       try control.hasJournal()
       ? SQLiteEngine.openBlocking(
         at: control.journal, configuration: journalConfiguration, readOnlyBecause: reason) : nil
-    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.tell)
+    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.emit)
     refusal = StorageError.readOnly(because: reason, location: name)
     var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,
@@ -68,13 +68,13 @@ final class ReadOnlySlotStore: SlotCore {
 
   // MARK: Reading
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     try requireOpen()
     return try await reading { [reader] in try reader.value(key).map { $0.entry(key) } }
   }
 
   /// Returns the entry of a key on the caller's thread.
-  func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  func entryNow(_ key: KeyName) throws -> StoreEntry? {
     try requireOpen()
     return try reader.value(key).map { $0.entry(key) }
   }
@@ -90,21 +90,21 @@ final class ReadOnlySlotStore: SlotCore {
     return try await journal.withStoredSnapshot { try await read($0) }
   }
 
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     try requireOpen()
     return try await journal?.record(name)
   }
 
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes? {
+  func recordedAttributes(of key: KeyName) async throws -> ValueAttributes? {
     try requireOpen()
     guard let entry = try await journal?.entry(key) else { return nil }
     return entry.value.withUnsafeBytes { SlotRecord($0)?.attributes }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
-    guard slots.keepsSecrets else { return try await entry(key).map(StoreEntrySummary.init) }
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
+    guard slots.keepsSecrets else { return try await entry(key).map(StoreEntry.Summary.init) }
     return try await entry(key).map {
-      StoreEntrySummary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
+      StoreEntry.Summary(key: key, size: nil, revision: .zero, date: nil, attributes: $0.attributes)
     }
   }
 
@@ -146,7 +146,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws { throw refusal }
 
-  func damage(of key: StoreKey) async throws -> DamageReport? { throw refusal }
+  func damage(of key: KeyName) async throws -> DamageReport? { throw refusal }
 
   func quarantine(_ entry: StoreEntry) async throws -> String { throw refusal }
 

@@ -75,12 +75,12 @@ extension SlotEngine {
 
 extension StorageSnapshot {
   /// The library's own records; empty if the snapshot cannot list them.
-  fileprivate var systemRecords: [SystemRecordName: Data] {
+  fileprivate var systemRecords: [SystemRecord.Name: Data] {
     get throws { try (self as? any RecordSnapshot)?.systemRecords() ?? [:] }
   }
 }
 
-extension [SystemRecordName: Data] {
+extension [SystemRecord.Name: Data] {
   /// The operations that store the records, sorted by name.
   fileprivate var puts: [WriteBatch.Operation] { sorted { $0.key < $1.key }.map { .putRecord($0.key, $0.value) } }
 }

@@ -31,7 +31,7 @@ extension SlotEngine: EntryQuarantiningEngine {
     try await journal?.forgetQuarantined(items.map(\.name))
   }
 
-  public func damage(of key: StoreKey) async throws -> DamageReport? { try await core.damage(of: key) }
+  public func damage(of key: KeyName) async throws -> DamageReport? { try await core.damage(of: key) }
 
   package func quarantine(_ entry: StoreEntry) async throws -> String { try await core.quarantine(entry) }
 

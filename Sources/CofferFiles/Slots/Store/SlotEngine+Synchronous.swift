@@ -11,7 +11,7 @@ extension SlotEngine: SynchronousEngine {
     }
   }
 
-  package func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  package func entryNow(_ key: KeyName) throws -> StoreEntry? {
     let entry: StoreEntry? =
       switch core {
       case let store as SlotStore: try store.entryNow(key)
@@ -36,7 +36,7 @@ extension SlotEngine: SynchronousEngine {
 }
 
 extension SlotStore {
-  fileprivate func entryNow(_ key: StoreKey) throws -> StoreEntry? {
+  fileprivate func entryNow(_ key: KeyName) throws -> StoreEntry? {
     try records.requireWritable()
     switch try handle.look(key, records) {
     case .entry(let entry): return entry

@@ -10,8 +10,8 @@ package import CofferSQLite
 /// Changes that other programs make to the store are delivered as commits without transaction and origin. `.relaxed`
 /// commits are as durable as `.full` ones, since a power loss could otherwise leave a batch half done.
 ///
-/// If the journal's directory cannot be written, or ``SlotConfiguration/access`` demands it, the store is opened for
-/// reading only (``isReadOnly``). Commits throw `readOnly` then, commits by other processes are polled for once per
+/// If the journal's directory cannot be written, or ``SlotEngine/Configuration/access`` demands it, the store is opened
+/// for reading only (``isReadOnly``). Commits throw `readOnly` then, commits by other processes are polled for once per
 /// second, and edits by other programs are readable but not delivered. A snapshot cannot retain a value that is
 /// replaced: reading it throws `unavailable`.
 public final class SlotEngine: ExpiringEngine {
@@ -52,7 +52,7 @@ public final class SlotEngine: ExpiringEngine {
   ///   the errors of the underlying store except `unavailable`.
   package static func open(
     _ slots: any Slots, journalIn directory: String, name: String,
-    configuration: SlotConfiguration = SlotConfiguration()
+    configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) async throws -> SlotEngine {
     SlotEngine(
       try await SlotStore.open(slots, journalIn: directory, name: name, configuration: configuration), configuration)
@@ -61,7 +61,7 @@ public final class SlotEngine: ExpiringEngine {
   /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
   /// continues afterwards, and listings wait for it.
   package convenience init(
-    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration
   ) throws {
     self.init(try SlotStore(slots, journalIn: directory, name: name, configuration: configuration), configuration)
   }
@@ -69,9 +69,9 @@ public final class SlotEngine: ExpiringEngine {
   /// Opens a store for reading only. It blocks the calling thread while the journal, if any, is opened.
   /// - Parameters:
   ///   - slots: the underlying store, opened without creating anything.
-  ///   - reason: the reason that ``SlotConfiguration/reasonToOnlyRead(control:)`` returned.
+  ///   - reason: the reason that ``SlotEngine/Configuration/reasonToOnlyRead(control:)`` returned.
   package convenience init(
-    readOnly slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration,
+    readOnly slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration,
     because reason: String
   ) throws {
     self.init(
@@ -79,7 +79,7 @@ public final class SlotEngine: ExpiringEngine {
       configuration)
   }
 
-  private init(_ core: any SlotCore, _ configuration: SlotConfiguration) {
+  private init(_ core: any SlotCore, _ configuration: SlotEngine.Configuration) {
     self.core = core
     authentication = configuration.authentication
     reads =
@@ -91,14 +91,14 @@ public final class SlotEngine: ExpiringEngine {
 
   /// Creates an engine that stands for a store that could not be opened and tries again on each use.
   package static func reopening(
-    after error: any Error, description: String, _ configuration: SlotConfiguration, keepsSecrets: Bool = false,
+    after error: any Error, description: String, _ configuration: SlotEngine.Configuration, keepsSecrets: Bool = false,
     holdsPropertyLists: Bool = false, open: @escaping @Sendable () async throws -> SlotEngine
-  ) -> ReopeningEngine {
+  ) -> RetryingEngine {
     var features = SQLiteEngine.features
     if keepsSecrets { features.insert(.secrecy) }
     if holdsPropertyLists { features.insert(.propertyLists) }
     let capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
-    return ReopeningEngine(error, description: description, capabilities: capabilities, open: open)
+    return RetryingEngine(error, description: description, capabilities: capabilities, open: open)
   }
 
   /// Returns the repairs that opening the store has made. Waits for recovery to end.
@@ -112,14 +112,14 @@ public final class SlotEngine: ExpiringEngine {
     try await core.commit(batch, from: origin)
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  public func entry(_ key: KeyName) async throws -> StoreEntry? {
     guard let reads else { return try await core.entry(key)?.present(at: clock.now()) }
     return try await reads.entries(
       [key], in: description, recorded: recordedAttributes,
       read: { [try await core.entry(key)?.present(at: clock.now())] })[0]
   }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     guard let reads else { return try await withSnapshot { try await $0.entries(keys) } }
     // Asked for before there is a snapshot, which would delay checkpoints until the user answers.
     return try await reads.entries(
@@ -130,7 +130,7 @@ public final class SlotEngine: ExpiringEngine {
   }
 
   /// Returns the recorded attributes of a value that is present.
-  private func recordedAttributes(_ key: StoreKey) async throws -> ValueAttributes? {
+  private func recordedAttributes(_ key: KeyName) async throws -> ValueAttributes? {
     guard let attributes = try await core.recordedAttributes(of: key) else { return nil }
     return attributes.isExpired(at: clock.now()) ? nil : attributes
   }
@@ -153,9 +153,9 @@ public final class SlotEngine: ExpiringEngine {
     try await core.withSnapshot(body)
   }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await core.record(name) }
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try await core.record(name) }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try await core.summary(of: key) else { return nil }
     return summary.attributes.isExpired(at: clock.now()) ? nil : summary
   }
@@ -187,7 +187,7 @@ public final class SlotEngine: ExpiringEngine {
       defer { isClosed = true }
       return !isClosed
     }
-    if isFirst { events?.tellLater(description, .closed) }
+    if isFirst { events?.emitLater(description, .closed) }
   }
 }
 
@@ -200,9 +200,9 @@ protocol SlotCore: StorageEngine {
   func recoveryReport() async throws -> RecoveryReport
   func retainedCount() async throws -> Int
   func alone(_ body: @escaping @Sendable () throws -> Void) async throws
-  func damage(of key: StoreKey) async throws -> DamageReport?
+  func damage(of key: KeyName) async throws -> DamageReport?
   func quarantine(_ entry: StoreEntry) async throws -> String
   /// Returns the attributes in the journal's record of a key without access to the underlying store; `nil` if there is
   /// no record or if it is damaged.
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes?
+  func recordedAttributes(of key: KeyName) async throws -> ValueAttributes?
 }

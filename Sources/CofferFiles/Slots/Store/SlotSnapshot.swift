@@ -12,12 +12,12 @@ final class SlotSnapshot: RecordSnapshot {
   private let journal: SQLiteEngine
   private let quarantine: SlotQuarantine
   private let queue: DispatchQueue
-  private let isStuck: @Sendable (StoreKey) async throws -> Bool
+  private let isStuck: @Sendable (KeyName) async throws -> Bool
 
   /// - Parameter isStuck: returns whether a value still exists although its removal was committed.
   init(
     _ records: any StorageSnapshot, handle: SlotHandle, journal: SQLiteEngine, quarantine: SlotQuarantine,
-    queue: DispatchQueue, isStuck: @escaping @Sendable (StoreKey) async throws -> Bool
+    queue: DispatchQueue, isStuck: @escaping @Sendable (KeyName) async throws -> Bool
   ) {
     self.isStuck = isStuck
     self.records = records
@@ -29,13 +29,13 @@ final class SlotSnapshot: RecordSnapshot {
 
   var revision: StoreRevision { records.revision }
 
-  func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+  func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     let found = try await records.entries(keys)
     try await proveAbsent(zip(keys, found).filter { $0.1 == nil }.map(\.0))
     return try await reading { [self] in try found.map { try $0.flatMap(value) } }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     guard let summary = try await records.summary(of: key) else {
       try await proveAbsent([key])
       return nil
@@ -45,21 +45,21 @@ final class SlotSnapshot: RecordSnapshot {
     }
     // The newest version is lost, or its record is damaged: reading the value throws the error.
     guard let entry = try await entries([key])[0] else { return nil }
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: key, size: handle.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
       date: summary.date, attributes: entry.attributes)
   }
 
   /// Throws if one of the keys without a record has a value that could not be removed. One that another program has
   /// added since is not part of the snapshot.
-  private func proveAbsent(_ keys: [StoreKey]) async throws {
+  private func proveAbsent(_ keys: [KeyName]) async throws {
     let filled = try await reading { [handle] in
       try keys.filter { key in try handle.locating(key) { try handle.slots.stamp(.value(key)) } != nil }
     }
     for key in filled where try await isStuck(key) { throw handle.stillThere(key) }
   }
 
-  func page(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntry] {
+  func page(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry] {
     var last = after
     while true {
       let found = try await records.page(prefix: prefix, after: last, limit: limit)
@@ -71,21 +71,21 @@ final class SlotSnapshot: RecordSnapshot {
     }
   }
 
-  func summaries(prefix: StoreKey?, after: StoreKey?, limit: Int) async throws -> [StoreEntrySummary] {
+  func summaries(prefix: KeyName?, after: KeyName?, limit: Int) async throws -> [StoreEntry.Summary] {
     let listed = try await records.summaries(prefix: prefix, after: after, limit: limit)
-    var summaries: [StoreEntrySummary] = []
+    var summaries: [StoreEntry.Summary] = []
     for (summary, record) in zip(listed, try await recorded(listed.map(\.key))) {
       summaries.append(summary.of(record, keepsSecrets: handle.slots.keepsSecrets))
     }
     return summaries
   }
 
-  func systemRecords() throws -> [SystemRecordName: Data] {
+  func systemRecords() throws -> [SystemRecord.Name: Data] {
     try (records as? any RecordSnapshot)?.systemRecords() ?? [:]
   }
 
   /// Returns the records of keys in the journal; `nil` for a damaged record, whose value may be intact.
-  private func recorded(_ keys: [StoreKey]) async throws -> [SlotRecord?] {
+  private func recorded(_ keys: [KeyName]) async throws -> [SlotRecord?] {
     do {
       return try await records.entries(keys).map { try $0.map { try handle.recorded($0).record } }
     } catch let error as StorageError where error.code == .damaged && error.key != nil {

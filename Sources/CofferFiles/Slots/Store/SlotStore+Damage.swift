@@ -2,7 +2,7 @@ import CofferCore
 import CofferSQLite
 
 extension SlotStore {
-  func damage(of key: StoreKey) async throws -> DamageReport? {
+  func damage(of key: KeyName) async throws -> DamageReport? {
     try records.requireNoLoss()
     switch try await settled(key) {
     case .damaged(let recorded, let content):

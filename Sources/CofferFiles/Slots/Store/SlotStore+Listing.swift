@@ -2,14 +2,14 @@ import CofferCore
 import CofferSQLite
 
 extension SlotStore {
-  func record(_ name: SystemRecordName) async throws -> SystemRecord? { try await records.record(name) }
+  func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try await records.record(name) }
 
-  func recordedAttributes(of key: StoreKey) async throws -> ValueAttributes? {
+  func recordedAttributes(of key: KeyName) async throws -> ValueAttributes? {
     try records.requireWritable()
     return try records.read { try $0.withValue(key) { _, bytes in SlotRecord(bytes)?.attributes } ?? nil }
   }
 
-  func summary(of key: StoreKey) async throws -> StoreEntrySummary? {
+  func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try records.requireWritable()
     if try await !reading({ [reconciler] in reconciler.isSuspect(key) }) {
       let found = try records.read { reader in
@@ -23,16 +23,16 @@ extension SlotStore {
     // The slot differs from its record: read the value, which also records the edit.
     guard let entry = try await entry(key) else { return nil }
     let recorded = try? records.read { try $0.summary(of: key) }
-    return StoreEntrySummary(
+    return StoreEntry.Summary(
       key: key, size: handle.slots.keepsSecrets ? nil : entry.value.count, revision: entry.revision,
       date: recorded?.revision == entry.revision ? recorded?.date : nil, attributes: entry.attributes)
   }
 }
 
-extension StoreEntrySummary {
+extension StoreEntry.Summary {
   /// Returns the summary of the value that a record describes, without size and attributes if the record is damaged.
-  func of(_ record: SlotRecord?, keepsSecrets: Bool) -> StoreEntrySummary {
-    StoreEntrySummary(
+  func of(_ record: SlotRecord?, keepsSecrets: Bool) -> StoreEntry.Summary {
+    StoreEntry.Summary(
       key: key, size: keepsSecrets ? nil : record?.size, revision: revision, date: date,
       attributes: record?.attributes ?? .none)
   }

@@ -23,7 +23,7 @@ final class SlotStore: SlotCore {
 
   /// Opens a store, as ``SlotEngine/open(_:journalIn:name:configuration:)`` describes.
   static func open(
-    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration
   ) async throws -> SlotStore {
     // The lock is for the thread sanitizer: it does not see that a continuation resumed before it is awaited orders its
     // two sides.
@@ -51,7 +51,7 @@ final class SlotStore: SlotCore {
   /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
   /// continues afterwards, and listings wait for it.
   init(
-    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotConfiguration
+    _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration
   ) throws {
     let control = try SlotControl(directory, name: name)
     // The only call here that an unresponsive store can block; before the lock that other processes wait for.
@@ -91,7 +91,7 @@ final class SlotStore: SlotCore {
       let isWorthTelling =
         report.completed > 0 || report.edited > 0 || report.quarantined > 0 || !report.lost.isEmpty
       if isWorthTelling {
-        configuration.events?.tellLater(name, .recovered(report))
+        configuration.events?.emitLater(name, .recovered(report))
         configuration.onRecovery?(report)
       }
       return report
@@ -101,14 +101,14 @@ final class SlotStore: SlotCore {
     ) { [weak reconciler] in
       Task {
         _ = try? await recovery.done()
-        reconciler?.hear(.anything)
+        reconciler?.receive(.anything)
       }
     }
     availability.follow(records.availability())
     reconciler.missed.withLock { $0 = { [weak availability] in availability?.miss() } }
     endWatch = Locked(
       try slots.watch { [weak reconciler, weak availability] event in
-        if event == .availability { availability?.look() } else { reconciler?.hear(event) }
+        if event == .availability { availability?.look() } else { reconciler?.receive(event) }
       })
     self.recovery = recovery
     slotAvailability = availability
@@ -151,11 +151,11 @@ final class SlotStore: SlotCore {
   // MARK: Writing
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commitUntold(batch, from: origin) }
-    return try await events.commit(batch, to: self) { try await commitUntold(batch, from: origin) }
+    guard let events else { return try await commitSilently(batch, from: origin) }
+    return try await events.commit(batch, to: self) { try await commitSilently(batch, from: origin) }
   }
 
-  private func commitUntold(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
+  private func commitSilently(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     recovery.beginIfWaiting()
     do {
       let commit = try await commitNow(batch, from: origin)
@@ -182,7 +182,7 @@ final class SlotStore: SlotCore {
         let facts = StoreEvent.Commit(
           commit, batch, .full, since: start, isSweep: true,
           hidesSizes: handle.slots.keepsSecrets)
-        events?.tellLater(description, .committed(facts))
+        events?.emitLater(description, .committed(facts))
       }
     }
     try await records.perform { try $0.forget(expired) }
@@ -201,7 +201,7 @@ final class SlotStore: SlotCore {
     guard batch.operations.contains(where: { $0.isChange && !$0.isAboutRecord }) else {
       var batch = batch
       batch.durability = .full
-      return try await records.commitUntold(batch, from: origin)
+      return try await records.commitSilently(batch, from: origin)
     }
     let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
@@ -239,8 +239,8 @@ final class SlotStore: SlotCore {
   /// Records the edits of other programs that a batch depends on: those to required and removed keys, and for a clear
   /// those to every key.
   private func reconcileBefore(_ batch: WriteBatch) async throws {
-    var required: [StoreKey] = []
-    var removed: [StoreKey] = []
+    var required: [KeyName] = []
+    var removed: [KeyName] = []
     var clears = false
     for operation in batch.operations {
       switch operation {
@@ -258,7 +258,7 @@ final class SlotStore: SlotCore {
     if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
   }
 
-  private func suspects(in keys: [StoreKey]) async throws -> [StoreKey] {
+  private func suspects(in keys: [KeyName]) async throws -> [KeyName] {
     guard !keys.isEmpty else { return [] }
     return try await reading { [reconciler] in keys.filter(reconciler.isSuspect) }
   }
@@ -282,11 +282,11 @@ final class SlotStore: SlotCore {
 
   // MARK: Reading
 
-  func entry(_ key: StoreKey) async throws -> StoreEntry? {
+  func entry(_ key: KeyName) async throws -> StoreEntry? {
     do { return try await presentEntry(key) } catch { throw noticing(error) }
   }
 
-  private func presentEntry(_ key: StoreKey) async throws -> StoreEntry? {
+  private func presentEntry(_ key: KeyName) async throws -> StoreEntry? {
     switch try await settled(key) {
     case .entry(let entry): return entry
     case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)
@@ -296,7 +296,7 @@ final class SlotStore: SlotCore {
   }
 
   /// Looks up a key, recording the edits of other programs first.
-  func settled(_ key: StoreKey) async throws -> SlotHandle.Finding {
+  func settled(_ key: KeyName) async throws -> SlotHandle.Finding {
     try records.requireWritable()
     for _ in 0..<16 {
       let finding =
@@ -314,7 +314,7 @@ final class SlotStore: SlotCore {
   }
 
   /// Whether a value still exists although its removal was committed.
-  private func isStuck(_ key: StoreKey) async throws -> Bool {
+  private func isStuck(_ key: KeyName) async throws -> Bool {
     try await reconciler.reconcile([key]).stuck.contains(key)
   }
 

@@ -24,17 +24,17 @@ enum AttributeChecks {
   }
 
   private static let kept = Check("attributes are returned with their value", requires: .attributes) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await bench.commit(.put(key, bytes("v"), some(7)))
     let entry = try await bench.engine.entry(key)
     try bench.expect("the value", entry?.value, equals: bytes("v"))
     try bench.expect("the attributes of an entry", own(entry?.attributes), equals: some(7))
-    let several = try await bench.engine.entries([key, StoreKey("absent")])
+    let several = try await bench.engine.entries([key, KeyName("absent")])
     try bench.expect("the attributes of several entries", several.map { own($0?.attributes) }, equals: [some(7), nil])
   }
 
   private static let replaced = Check("a put also replaces the attributes", requires: .attributes) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     for (attributes, expected) in [(some(1), some(1)), (some(2, nil), some(2, nil)), (.none, some(0, nil))] {
       try await bench.commit(.put(key, bytes("same"), attributes))
       try bench.expect(
@@ -50,7 +50,7 @@ enum AttributeChecks {
   private static let inBatches = Check(
     "each value of a batch has its own attributes", requires: [.attributes, .atomicBatches]
   ) { bench in
-    let keys = try (0..<40).map { try StoreKey("key/\($0)") }
+    let keys = try (0..<40).map { try KeyName("key/\($0)") }
     var batch = WriteBatch()
     for (number, key) in keys.enumerated() { batch.put(key, bytes("v"), some(UInt64(number))) }
     try await bench.engine.commit(batch, from: bench.origin)
@@ -62,7 +62,7 @@ enum AttributeChecks {
   }
 
   private static let limited = Check("attributes over the size limit are refused", requires: .attributes) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     var attributes = ValueAttributes()
     attributes[second] = String(repeating: "a", count: 1_000)
     try await bench.commit(.put(key, bytes("v"), attributes))
@@ -78,7 +78,7 @@ enum AttributeChecks {
   }
 
   private static let surviving = Check("attributes survive closing", requires: [.attributes, .persistence]) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await bench.commit(.put(key, bytes("v"), some(9)), durability: .full)
     let again = try await bench.reopen()
     try bench.expect("the attributes", own(try await again.entry(key)?.attributes), equals: some(9))
@@ -87,12 +87,12 @@ enum AttributeChecks {
   private static let summaries = Check("a listing agrees with reads", requires: [.listing, .snapshots]) { bench in
     let names = ["a", "b", "b/1", "b/2", "c"]
     for (number, name) in names.enumerated() {
-      try await bench.commit(.put(StoreKey(name), Data(repeating: 7, count: 10 * number)))
+      try await bench.commit(.put(KeyName(name), Data(repeating: 7, count: 10 * number)))
     }
     for (prefix, after, limit) in [(nil, nil, 10), ("b", nil, 10), ("b", "b", 1), (nil, "b/1", 2), ("x", nil, 3)]
       as [(String?, String?, Int)]
     {
-      let (prefix, after) = (try prefix.map { try StoreKey($0) }, try after.map { try StoreKey($0) })
+      let (prefix, after) = (try prefix.map { try KeyName($0) }, try after.map { try KeyName($0) })
       let (entries, summaries) = try await bench.engine.withSnapshot { snapshot in
         (
           try await snapshot.page(prefix: prefix, after: after, limit: limit),
@@ -109,7 +109,7 @@ enum AttributeChecks {
   }
 
   private static let oneSummary = Check("the summary of a key agrees with reads") { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try bench.expect("contains(_:) of an absent key", try await bench.engine.contains(key), equals: false)
     let commit = try await bench.commit(.put(key, bytes("value")))
     try bench.expect("contains(_:) of a key with a value", try await bench.engine.contains(key), equals: true)
@@ -121,13 +121,13 @@ enum AttributeChecks {
     try bench.expect("its revision", summary?.revision, equals: hasRevisions ? commit.revision : .zero)
     try await bench.commit(.delete(key))
     try bench.expect("contains(_:) of a deleted key", try await bench.engine.contains(key), equals: false)
-    try bench.expect("contains(_:) of a longer key", try await bench.engine.contains(StoreKey("k/2")), equals: false)
+    try bench.expect("contains(_:) of a longer key", try await bench.engine.contains(KeyName("k/2")), equals: false)
   }
 
   private static let snapshotSummary = Check(
     "the summary of a key in a snapshot agrees with its reads", requires: .snapshots
   ) { bench in
-    let (key, absent) = (StoreKey("k"), StoreKey("k/2"))
+    let (key, absent) = (KeyName("k"), KeyName("k/2"))
     try await bench.commit(.put(key, bytes("value")))
     let (summary, entry, none) = try await bench.engine.withSnapshot { snapshot in
       try await bench.commit(.delete(key))
@@ -146,7 +146,7 @@ enum AttributeChecks {
   private static let dates = Check("a commit has the same date wherever it is reported") { bench in
     let before = Date()
     let listener = try bench.listen()
-    let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
+    let commit = try await bench.commit(.put(KeyName("k"), bytes("v")))
     try bench.expect(
       abs(commit.date.timeIntervalSince(before)) < 3_600 || commit.date < before,
       "Expected the date of a commit to be the current date; got \(commit.date).")
@@ -155,7 +155,7 @@ enum AttributeChecks {
     if let told = try bench.engine.recentCommits(after: .zero)?.last {
       try bench.expect("the date of a recent commit", told.date, equals: commit.date)
     }
-    if let date = try await bench.engine.summary(of: StoreKey("k"))?.date {
+    if let date = try await bench.engine.summary(of: KeyName("k"))?.date {
       try bench.expect("the date in a listing", date, equals: commit.date)
     }
   }
@@ -163,8 +163,8 @@ enum AttributeChecks {
   private static let refused = Check("without attributes, a put with attributes is refused", lacks: .attributes) {
     bench in
     try await bench.expect(.unsupported, from: "a put with attributes") {
-      try await bench.commit(.put(StoreKey("k"), bytes("v"), some(1)))
+      try await bench.commit(.put(KeyName("k"), bytes("v"), some(1)))
     }
-    try await bench.expectValue(StoreKey("k"), nil, "after the put was refused")
+    try await bench.expectValue(KeyName("k"), nil, "after the put was refused")
   }
 }

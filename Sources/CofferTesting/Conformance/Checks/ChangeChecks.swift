@@ -22,7 +22,7 @@ enum ChangeChecks {
     bench in
     let listener = try bench.listen()
     let transaction = TransactionID()
-    let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")), transaction: transaction)
+    let commit = try await bench.commit(.put(KeyName("k"), bytes("v")), transaction: transaction)
     try bench.expect("the transaction of the commit", commit.transaction, equals: transaction)
     try bench.expect("the origin of the commit", commit.origin, equals: bench.origin)
     let heard = try await listener.commits(upTo: commit.revision)
@@ -35,7 +35,7 @@ enum ChangeChecks {
     let transaction = TransactionID()
     var commits: [StoreCommit] = []
     for number in 0..<3 {
-      commits.append(try await bench.commit(.put(StoreKey("k/\(number)"), bytes("v")), transaction: transaction))
+      commits.append(try await bench.commit(.put(KeyName("k/\(number)"), bytes("v")), transaction: transaction))
     }
     let heard = try await listener.commits(upTo: commits[2].revision)
     try bench.expect("the revisions received", heard.map(\.revision), equals: commits.map(\.revision))
@@ -56,32 +56,32 @@ enum ChangeChecks {
 
   private static let names = Check("a change names the key that changed and no other") { bench in
     let listener = try bench.listen()
-    let put = try await bench.commit(.put(StoreKey("a"), bytes("1")))
-    let delete = try await bench.commit(.delete(StoreKey("a")))
-    let last = try await bench.commit(.put(StoreKey("b"), bytes("2")))
+    let put = try await bench.commit(.put(KeyName("a"), bytes("1")))
+    let delete = try await bench.commit(.delete(KeyName("a")))
+    let last = try await bench.commit(.put(KeyName("b"), bytes("2")))
     let heard = try await listener.commits(upTo: last.revision)
     for (commit, name) in zip([put, delete, last] + heard, ["a", "a", "b", "a", "a", "b"]) {
       try bench.expect(
-        commit.changed.contains(try StoreKey(name)), "Expected a change of '\(name)'; got \(commit.changed).")
+        commit.changed.contains(try KeyName(name)), "Expected a change of '\(name)'; got \(commit.changed).")
       for other in ["a", "b", "aa"] where other != name {
         try bench.expect(
-          !commit.changed.contains(try StoreKey(other)), "Expected no change of '\(other)'; got \(commit.changed).")
+          !commit.changed.contains(try KeyName(other)), "Expected no change of '\(other)'; got \(commit.changed).")
       }
     }
   }
 
   private static let namesPrefix = Check("a change names the prefix that was cleared", requires: .listing) { bench in
-    try await bench.commit(.put(StoreKey("p/1"), bytes("1")))
+    try await bench.commit(.put(KeyName("p/1"), bytes("1")))
     let listener = try bench.listen()
-    let prefix = try await bench.commit(.clear(prefix: StoreKey("p/")))
+    let prefix = try await bench.commit(.clear(prefix: KeyName("p/")))
     let everything = try await bench.commit(.clear(prefix: nil))
     let heard = try await listener.commits(upTo: everything.revision)
     try bench.expect("the revisions received", heard.map(\.revision), equals: [prefix.revision, everything.revision])
     try bench.expect(
-      heard[0].changed.contains(StoreKey("p/1")) && !heard[0].changed.contains(StoreKey("q")),
+      heard[0].changed.contains(KeyName("p/1")) && !heard[0].changed.contains(KeyName("q")),
       "Expected a change of only the keys that start with 'p/'; got \(heard[0].changed).")
     try bench.expect(
-      heard[1].changed.contains(StoreKey("p/1")) && heard[1].changed.contains(StoreKey("q")),
+      heard[1].changed.contains(KeyName("p/1")) && heard[1].changed.contains(KeyName("q")),
       "Expected a change of every key; got \(heard[1].changed).")
   }
 
@@ -89,7 +89,7 @@ enum ChangeChecks {
     _ = try await bench.commitMany(3)
     let stream = try bench.engine.changes(since: nil)
     // The stream is open when it is returned: commits made before the first read must be delivered.
-    let commit = try await bench.commit(.put(StoreKey("k"), bytes("new")))
+    let commit = try await bench.commit(.put(KeyName("k"), bytes("new")))
     let heard = try await Listener(stream, deadline: bench.options.deadline).commits(upTo: commit.revision)
     try bench.expect("the revisions received", heard.map(\.revision), equals: [commit.revision])
   }
@@ -105,7 +105,7 @@ enum ChangeChecks {
       }
       guard changes.count > count else { break }
       heard = changes.count
-      let value = try await bench.engine.entry(StoreKey("k"))?.value
+      let value = try await bench.engine.entry(KeyName("k"))?.value
       let number = value.flatMap { Int(String(decoding: $0, as: UTF8.self)) } ?? -1
       try bench.expect(
         number >= heard - 1, "Expected the value of commit \(heard - 1) or later after its delivery; got \(number).")
@@ -130,11 +130,11 @@ enum ChangeChecks {
   private static let cancelled = Check("a cancelled subscriber ends without affecting the others") { bench in
     let first = try bench.listen()
     let second = try bench.listen()
-    let before = try await bench.commit(.put(StoreKey("k"), bytes("1")))
+    let before = try await bench.commit(.put(KeyName("k"), bytes("1")))
     _ = try await first.commits(upTo: before.revision)
     first.cancel()
     _ = try await first.untilEnd("the stream of a cancelled subscriber")
-    let after = try await bench.commit(.put(StoreKey("k"), bytes("2")))
+    let after = try await bench.commit(.put(KeyName("k"), bytes("2")))
     let heard = try await second.commits(upTo: after.revision)
     try bench.expect("the revisions received", heard.map(\.revision), equals: [before.revision, after.revision])
   }
@@ -151,9 +151,9 @@ enum ChangeChecks {
 
   private static let flush = Check("flush succeeds") { bench in
     try await bench.engine.flush()
-    try await bench.commit(.put(StoreKey("k"), bytes("v")), durability: .relaxed)
+    try await bench.commit(.put(KeyName("k"), bytes("v")), durability: .relaxed)
     try await bench.engine.flush()
     try await bench.engine.flush()
-    try await bench.expectValue(StoreKey("k"), bytes("v"), "after flush")
+    try await bench.expectValue(KeyName("k"), bytes("v"), "after flush")
   }
 }

@@ -7,13 +7,13 @@ enum ClosingChecks {
 
   private static let everyCall = Check("after close every call throws closed") { bench in
     let engine = try bench.engine
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await bench.commit(.put(key, bytes("v")))
     try await engine.close()
     let origin = bench.origin
     try await bench.expect(.closed, from: "entry after close") { try await engine.entry(key) }
     try await bench.expect(.closed, from: "entry of an absent key after close") {
-      try await engine.entry(StoreKey("absent"))
+      try await engine.entry(KeyName("absent"))
     }
     try await bench.expect(.closed, from: "entries after close") { try await engine.entries([key]) }
     try await bench.expect(.closed, from: "withSnapshot after close") { try await engine.withSnapshot { _ in } }
@@ -27,10 +27,10 @@ enum ClosingChecks {
 
   private static let twice = Check("closing twice is harmless") { bench in
     let engine = try bench.engine
-    try await bench.commit(.put(StoreKey("k"), bytes("v")))
+    try await bench.commit(.put(KeyName("k"), bytes("v")))
     try await engine.close()
     try await engine.close()
-    try await bench.expect(.closed, from: "entry after closing twice") { try await engine.entry(StoreKey("k")) }
+    try await bench.expect(.closed, from: "entry after closing twice") { try await engine.entry(KeyName("k")) }
   }
 
   private static let streamsEnd = Check("streams end at close") { bench in
@@ -64,7 +64,7 @@ enum ClosingChecks {
   private static let racing = Check("a commit racing with close is applied or refused") { bench in
     let engine = try bench.engine
     let tasks = try (0..<32).map { number in
-      let key = try StoreKey("key/\(number)")
+      let key = try KeyName("key/\(number)")
       return Task { try await engine.commit(WriteBatch([.put(key, bytes("v"))]), from: StoreOrigin()) }
     }
     try await engine.close()
@@ -81,7 +81,7 @@ enum ClosingChecks {
     _ = try await bench.reopen()
     for (number, isThere) in isThere.enumerated() {
       try await bench.expectValue(
-        StoreKey("key/\(number)"), isThere ? bytes("v") : nil,
+        KeyName("key/\(number)"), isThere ? bytes("v") : nil,
         isThere ? "after its commit returned during close" : "after its commit was refused with closed")
     }
   }

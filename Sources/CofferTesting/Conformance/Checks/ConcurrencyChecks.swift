@@ -5,7 +5,7 @@ import Foundation
 enum ConcurrencyChecks {
   static let all = [writers, heardInOrder, badAlone, largeAlone, increments, cancelledBefore, cancelledDuring, latest]
 
-  private static func keys(_ count: Int) throws -> [StoreKey] { try (0..<count).map { try StoreKey("key/\($0)") } }
+  private static func keys(_ count: Int) throws -> [KeyName] { try (0..<count).map { try KeyName("key/\($0)") } }
 
   private static let writers = Check("64 concurrent writers all succeed, with distinct revisions") { bench in
     let keys = try keys(64)
@@ -40,9 +40,9 @@ enum ConcurrencyChecks {
   private static let badAlone = Check(
     "a failed require fails only its own batch", requires: .preconditions
   ) { bench in
-    try await bench.commit(.put(StoreKey("taken"), bytes("v")))
+    try await bench.commit(.put(KeyName("taken"), bytes("v")))
     try await expectBadAlone(bench, code: .preconditionFailed) { key in
-      WriteBatch([.require(StoreKey("taken"), nil), .put(key, bytes("bad"))])
+      WriteBatch([.require(KeyName("taken"), nil), .put(key, bytes("bad"))])
     }
   }
 
@@ -55,7 +55,7 @@ enum ConcurrencyChecks {
 
   /// Commits 64 concurrent batches, of which every eighth must fail with `code`.
   private static func expectBadAlone(
-    _ bench: Bench, code: StorageError.Code, _ bad: @escaping @Sendable (StoreKey) throws -> WriteBatch
+    _ bench: Bench, code: StorageError.Code, _ bad: @escaping @Sendable (KeyName) throws -> WriteBatch
   ) async throws {
     let keys = try keys(64)
     let engine = try bench.engine
@@ -78,7 +78,7 @@ enum ConcurrencyChecks {
   private static let increments = Check(
     "concurrent increments with preconditions are not lost", requires: [.preconditions, .revisions]
   ) { bench in
-    let key = StoreKey("counter")
+    let key = KeyName("counter")
     let engine = try bench.engine
     _ = try await gather(Array(0..<8)) { _ in
       var rest = 4
@@ -103,10 +103,10 @@ enum ConcurrencyChecks {
     let origin = bench.origin
     let task = Task {
       while !Task.isCancelled { await Task.yield() }
-      return try await engine.commit(WriteBatch([.put(StoreKey("k"), bytes("v"))]), from: origin)
+      return try await engine.commit(WriteBatch([.put(KeyName("k"), bytes("v"))]), from: origin)
     }
     task.cancel()
-    try await expectWholeOrNothing(bench, task, keys: [StoreKey("k")])
+    try await expectWholeOrNothing(bench, task, keys: [KeyName("k")])
   }
 
   private static let cancelledDuring = Check("a cancelled commit is applied as a whole or not at all") { bench in
@@ -124,7 +124,7 @@ enum ConcurrencyChecks {
     for (task, keys) in zip(tasks, pairs) { try await expectWholeOrNothing(bench, task, keys: keys) }
   }
 
-  private static func expectWholeOrNothing(_ bench: Bench, _ task: Task<StoreCommit, any Error>, keys: [StoreKey])
+  private static func expectWholeOrNothing(_ bench: Bench, _ task: Task<StoreCommit, any Error>, keys: [KeyName])
     async throws
   {
     let isThere: Bool

@@ -13,7 +13,7 @@ enum ExpiryChecks {
   }
 
   private static let reads = Check("an expired value is absent", requires: .attributes) { bench in
-    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
+    let (gone, kept) = (KeyName("gone"), KeyName("kept"))
     try await bench.commit(.put(gone, bytes("1"), past(bench)))
     try await bench.commit(.put(kept, bytes("2"), future))
     try bench.expect("entry(_:)", try await bench.engine.entry(gone)?.value, equals: nil)
@@ -28,7 +28,7 @@ enum ExpiryChecks {
   private static let inSnapshots = Check(
     "an expired value is absent from a snapshot", requires: [.attributes, .snapshots]
   ) { bench in
-    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
+    let (gone, kept) = (KeyName("gone"), KeyName("kept"))
     try await bench.commit(.put(gone, bytes("1"), past(bench)))
     try await bench.commit(.put(kept, bytes("2"), future))
     let (entries, expired, present) = try await bench.engine.withSnapshot { snapshot in
@@ -46,10 +46,10 @@ enum ExpiryChecks {
     "listings omit expired values, and do not end with a page of them", requires: [.attributes, .listing, .snapshots]
   ) { bench in
     let past = try past(bench)
-    let keys = try (0..<12).map { try StoreKey("k/\($0 + 10)") }
+    let keys = try (0..<12).map { try KeyName("k/\($0 + 10)") }
     for key in keys { try await bench.commit(.put(key, bytes("v"), key == keys[11] ? future : past)) }
     let (pages, summaries) = try await bench.engine.withSnapshot { snapshot in
-      let prefix = StoreKey("k/")
+      let prefix = KeyName("k/")
       return (
         try await snapshot.page(prefix: prefix, after: nil, limit: 3),
         try await snapshot.summaries(prefix: prefix, after: keys[0], limit: 3)
@@ -58,7 +58,7 @@ enum ExpiryChecks {
     try bench.expect("the keys of a page", pages.map(\.key), equals: [keys[11]])
     try bench.expect("the keys of a listing", summaries.map(\.key), equals: [keys[11]])
     let all = try await bench.engine.withSnapshot { snapshot in
-      var found: [StoreKey] = []
+      var found: [KeyName] = []
       try await snapshot.forEach(pageSize: 2) { found.append($0.key) }
       return found
     }
@@ -68,7 +68,7 @@ enum ExpiryChecks {
   private static let preconditions = Check(
     "for a precondition an expired value is absent", requires: [.attributes, .preconditions, .revisions]
   ) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     let expired = try await bench.commit(.put(key, bytes("1"), past(bench))).revision
     try await bench.expect(.preconditionFailed, from: "require at the revision of an expired value") {
       try await bench.commit(.require(key, expired), .put(key, bytes("2")))
@@ -82,7 +82,7 @@ enum ExpiryChecks {
   }
 
   private static let replacement = Check("a put replaces the expiry", requires: .attributes) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await bench.commit(.put(key, bytes("1"), past(bench)))
     try await bench.commit(.put(key, bytes("2")))
     try await bench.expectValue(key, bytes("2"), "after an expired value was replaced")
@@ -93,7 +93,7 @@ enum ExpiryChecks {
   }
 
   private static let surviving = Check("expiries survive closing", requires: [.attributes, .persistence]) { bench in
-    let (gone, kept) = (StoreKey("gone"), StoreKey("kept"))
+    let (gone, kept) = (KeyName("gone"), KeyName("kept"))
     try await bench.commit(.put(gone, bytes("1"), past(bench)), durability: .full)
     try await bench.commit(.put(kept, bytes("2"), future), durability: .full)
     let again = try await bench.reopen()

@@ -7,13 +7,13 @@ enum HandleChecks {
 
   private static let reads = Check("two handles read each other's writes") { bench in
     let other = try await bench.secondHandle()
-    try await bench.commit(.put(StoreKey("a"), bytes("1")))
-    try await bench.expectValue(StoreKey("a"), bytes("1"), "through the other handle", in: other.engine)
+    try await bench.commit(.put(KeyName("a"), bytes("1")))
+    try await bench.expectValue(KeyName("a"), bytes("1"), "through the other handle", in: other.engine)
     try await other.engine.commit(
-      WriteBatch([.put(StoreKey("a"), bytes("2"))], durability: .relaxed), from: other.origin)
-    try await bench.expectValue(StoreKey("a"), bytes("2"), "after the other handle wrote it")
-    try await bench.commit(.delete(StoreKey("a")))
-    try await bench.expectValue(StoreKey("a"), nil, "through the other handle", in: other.engine)
+      WriteBatch([.put(KeyName("a"), bytes("2"))], durability: .relaxed), from: other.origin)
+    try await bench.expectValue(KeyName("a"), bytes("2"), "after the other handle wrote it")
+    try await bench.commit(.delete(KeyName("a")))
+    try await bench.expectValue(KeyName("a"), nil, "through the other handle", in: other.engine)
   }
 
   private static let immediate = Check(
@@ -21,7 +21,7 @@ enum HandleChecks {
   ) { bench in
     let other = try await bench.secondHandle()
     for number in 0..<50 {
-      let batch = WriteBatch([.put(StoreKey("k"), bytes("\(number)"))], durability: .relaxed)
+      let batch = WriteBatch([.put(KeyName("k"), bytes("\(number)"))], durability: .relaxed)
       let isMine = number.isMultiple(of: 2)
       let commit =
         isMine
@@ -40,7 +40,7 @@ enum HandleChecks {
     let theirs = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
     var commits: [StoreCommit] = []
     for number in 0..<6 {
-      let batch = WriteBatch([.put(StoreKey("k"), bytes("\(number)"))], durability: .relaxed)
+      let batch = WriteBatch([.put(KeyName("k"), bytes("\(number)"))], durability: .relaxed)
       commits.append(
         number.isMultiple(of: 2)
           ? try await bench.engine.commit(batch, from: bench.origin)
@@ -62,7 +62,7 @@ enum HandleChecks {
     let other = try await otherThatHears(bench)
     let listener = Listener(other.engine.changes(since: nil), deadline: bench.options.deadline)
     let transaction = TransactionID()
-    let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")), transaction: transaction)
+    let commit = try await bench.commit(.put(KeyName("k"), bytes("v")), transaction: transaction)
     let heard = try await listener.commits(upTo: commit.revision, "the second handle")
     try bench.expect("the commit that the second handle received", heard, equals: [commit])
   }
@@ -71,7 +71,7 @@ enum HandleChecks {
     "preconditions hold between two handles", requires: [.preconditions, .revisions]
   ) { bench in
     let other = try await bench.secondHandle()
-    let key = StoreKey("k")
+    let key = KeyName("k")
     let seen = try await bench.commit(.put(key, bytes("1"))).revision
     try await other.engine.commit(WriteBatch([.require(key, seen), .put(key, bytes("2"))]), from: other.origin)
     try await bench.expect(.preconditionFailed, from: "a require at the revision before the other handle's write") {
@@ -85,14 +85,14 @@ enum HandleChecks {
       throw Skip(reason: "Options.handles is shareEngine: there is one engine to close.")
     }
     let other = try await bench.secondHandle()
-    let first = try await other.engine.commit(WriteBatch([.put(StoreKey("k"), bytes("1"))]), from: other.origin)
+    let first = try await other.engine.commit(WriteBatch([.put(KeyName("k"), bytes("1"))]), from: other.origin)
     let listener = try bench.listen()
     try await other.engine.close()
     try await bench.expect(.closed, from: "a read through the closed handle") {
-      try await other.engine.entry(StoreKey("k"))
+      try await other.engine.entry(KeyName("k"))
     }
-    try await bench.expectValue(StoreKey("k"), bytes("1"), "after the other handle was closed")
-    let commit = try await bench.commit(.put(StoreKey("k"), bytes("2")))
+    try await bench.expectValue(KeyName("k"), bytes("1"), "after the other handle was closed")
+    let commit = try await bench.commit(.put(KeyName("k"), bytes("2")))
     let heard = try await listener.commits(upTo: commit.revision)
     // Without immediate revisions, the handle may not have known of the first commit when it subscribed.
     let mayHearFirst = try !bench.engine.capabilities.contains(.immediateRevisions)

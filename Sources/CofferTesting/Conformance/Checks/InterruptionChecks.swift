@@ -7,7 +7,7 @@ enum InterruptionChecks {
 
   private static let reads = Check("while a store is unreachable, reads throw unavailable") { bench in
     let interrupt = try bench.interruption()
-    let (key, absent) = (StoreKey("k"), StoreKey("absent"))
+    let (key, absent) = (KeyName("k"), KeyName("absent"))
     try await bench.commit(.put(key, bytes("v")), durability: .full)
     try await interrupt(true)
     for key in [key, absent] {
@@ -29,20 +29,20 @@ enum InterruptionChecks {
     "while a store is unreachable, listings throw unavailable", requires: [.listing, .snapshots]
   ) { bench in
     let interrupt = try bench.interruption()
-    try await bench.commit(.put(StoreKey("a"), bytes("1")), durability: .full)
-    try await bench.commit(.put(StoreKey("b"), bytes("2")), durability: .full)
+    try await bench.commit(.put(KeyName("a"), bytes("1")), durability: .full)
+    try await bench.commit(.put(KeyName("b"), bytes("2")), durability: .full)
     try await interrupt(true)
     try await bench.expect(.unavailable, from: "a listing") { try await bench.keys() }
     try await bench.expect(.unavailable, from: "a listing without values") { try await bench.engine.summaries() }
     try await interrupt(false)
     let keys = try await bench.onceBack { try await bench.keys() }
-    try bench.expect("the keys after the interruption", keys, equals: [StoreKey("a"), StoreKey("b")])
+    try bench.expect("the keys after the interruption", keys, equals: [KeyName("a"), KeyName("b")])
   }
 
   private static let commits = Check("after an interruption, each commit is delivered once and in order") { bench in
     let interrupt = try bench.interruption()
     let listener = try bench.listen()
-    let (key, transaction) = (StoreKey("k"), TransactionID())
+    let (key, transaction) = (KeyName("k"), TransactionID())
     let before = try await bench.commit(.put(key, bytes("before")), durability: .full)
     try await interrupt(true)
     let code = try await bench.failure(of: "a commit while the store is unreachable") {
@@ -53,7 +53,7 @@ enum InterruptionChecks {
       "Expected the commit to throw unavailable or outcomeUnknown; it threw \(code).")
     try await interrupt(false)
     let after = try await bench.onceBack {
-      try await bench.commit(.put(StoreKey("later"), bytes("x")), durability: .full)
+      try await bench.commit(.put(KeyName("later"), bytes("x")), durability: .full)
     }
     let heard = try await listener.commits(upTo: after.revision)
     let revisions = heard.map(\.revision)

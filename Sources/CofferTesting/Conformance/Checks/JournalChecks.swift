@@ -10,7 +10,7 @@ enum JournalChecks {
     var last = try bench.engine.latestRevision
     for number in 0..<20 {
       let operation: WriteBatch.Operation =
-        number.isMultiple(of: 3) ? .delete(StoreKey("k")) : .put(StoreKey("k"), bytes("\(number)"))
+        number.isMultiple(of: 3) ? .delete(KeyName("k")) : .put(KeyName("k"), bytes("\(number)"))
       let commit = try await bench.commit(operation)
       let latest = try bench.engine.latestRevision
       try bench.expect(
@@ -76,7 +76,7 @@ enum JournalChecks {
     guard let count = bench.options.commitsToOutrunJournal else {
       throw Skip(reason: "Options.commitsToOutrunJournal is nil.")
     }
-    let first = try await bench.commit(.put(StoreKey("k"), bytes("first")))
+    let first = try await bench.commit(.put(KeyName("k"), bytes("first")))
     // The subscriber already has the first commit, so `count` more must follow the one that it misses first.
     let commits = try await bench.commitMany(count + 1)
     guard let last = commits.last else { return }
@@ -88,7 +88,7 @@ enum JournalChecks {
         file: #fileID, line: #line)
     }
     try expectNoGap(bench, heard, of: commits.map(\.revision))
-    let live = try await bench.commit(.put(StoreKey("k"), bytes("live")))
+    let live = try await bench.commit(.put(KeyName("k"), bytes("live")))
     let all = try await listener.changes(upTo: live.revision)
     try bench.expect("the change after a reload", all.last, equals: .commit(live))
     let recent = try bench.engine.recentCommits(after: first.revision)

@@ -21,7 +21,7 @@ enum KeyChecks {
       String(repeating: "\u{1F600}", count: 256), String(repeating: "/", count: 1_024),
     ]
 
-  private static func keys() throws -> [StoreKey] { try evil.map { try StoreKey($0) } }
+  private static func keys() throws -> [KeyName] { try evil.map { try KeyName($0) } }
 
   private static let distinct = Check("unusual keys are valid and distinct") { bench in
     let keys = try keys()
@@ -54,8 +54,8 @@ enum KeyChecks {
   }
 
   private static let unicodeForms = Check("composed and decomposed forms of a word are distinct keys") { bench in
-    let composed = StoreKey("caf\u{E9}")
-    let decomposed = StoreKey("cafe\u{301}")
+    let composed = KeyName("caf\u{E9}")
+    let decomposed = KeyName("cafe\u{301}")
     try await bench.commit(.put(composed, bytes("composed")))
     try await bench.expectValue(decomposed, nil, "when only the composed form was put")
     try await bench.commit(.put(decomposed, bytes("decomposed")))
@@ -65,12 +65,12 @@ enum KeyChecks {
   }
 
   private static let invalid = Check("an empty key and one of 1,025 bytes are invalid") { bench in
-    // `StoreKey` rejects such keys before an engine is called, also on behalf of an adapter.
+    // `KeyName` rejects such keys before an engine is called, also on behalf of an adapter.
     try await bench.expect(.invalidKey, from: "an empty key") {
-      try await bench.commit(.put(StoreKey(String()), bytes("v")))
+      try await bench.commit(.put(KeyName(String()), bytes("v")))
     }
     try await bench.expect(.invalidKey, from: "a key of 1,025 bytes") {
-      try await bench.engine.entry(StoreKey(String(repeating: "k", count: 1_025)))
+      try await bench.engine.entry(KeyName(String(repeating: "k", count: 1_025)))
     }
     let latest = try bench.engine.latestRevision
     try bench.expect("the revision after both were refused", latest, equals: bench.initialRevision)

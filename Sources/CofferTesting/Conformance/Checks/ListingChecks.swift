@@ -10,9 +10,9 @@ enum ListingChecks {
 
   private static let listing: StoreCapabilities.Features = [.listing, .snapshots]
 
-  private static func fill(_ bench: Bench, _ names: [String]) async throws -> [StoreKey] {
-    for name in names { try await bench.commit(.put(StoreKey(name), bytes(name))) }
-    return try names.map { try StoreKey($0) }.sorted()
+  private static func fill(_ bench: Bench, _ names: [String]) async throws -> [KeyName] {
+    for name in names { try await bench.commit(.put(KeyName(name), bytes(name))) }
+    return try names.map { try KeyName($0) }.sorted()
   }
 
   private static let pages = Check("pages of any size contain every key once, in order", requires: listing) { bench in
@@ -31,9 +31,9 @@ enum ListingChecks {
       ("d", []), ("e", []),
     ] {
       let page = try await bench.engine.withSnapshot {
-        try await $0.page(prefix: nil, after: StoreKey(after), limit: 10)
+        try await $0.page(prefix: nil, after: KeyName(after), limit: 10)
       }
-      try bench.expect("the page after \(shown(try StoreKey(after)))", page.map(\.key.string), equals: expected)
+      try bench.expect("the page after \(shown(try KeyName(after)))", page.map(\.key.string), equals: expected)
     }
   }
 
@@ -48,7 +48,7 @@ enum ListingChecks {
     ] as [(String, String?, [String])] {
       for size in [1, 2, 1_000] {
         let listed = try await bench.engine.withSnapshot { snapshot in
-          try await snapshot.list(prefix: StoreKey(prefix), after: try after.map { try StoreKey($0) }, pageSize: size)
+          try await snapshot.list(prefix: KeyName(prefix), after: try after.map { try KeyName($0) }, pageSize: size)
         }
         try bench.expect(
           "the keys of prefix '\(prefix)' after '\(after ?? "")' in pages of \(size)", listed.map(\.key.string),
@@ -62,7 +62,7 @@ enum ListingChecks {
     _ = try await fill(bench, names)
     for prefix in ["%", "_", "*", "?", "[", "\\", "'", "A", "a"] {
       try await bench.expectKeys(
-        names.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix '\(prefix)'", prefix: StoreKey(prefix))
+        names.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix '\(prefix)'", prefix: KeyName(prefix))
     }
   }
 
@@ -78,17 +78,17 @@ enum ListingChecks {
     _ = try await fill(bench, lastNames)
     for prefix in lastPrefixNames {
       try await bench.expectKeys(
-        lastNames.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix \(shown(try StoreKey(prefix)))",
-        prefix: StoreKey(prefix))
+        lastNames.filter { $0.utf8.starts(with: prefix.utf8) }, "of prefix \(shown(try KeyName(prefix)))",
+        prefix: KeyName(prefix))
     }
   }
 
   private static let valuesInPages = Check("pages contain the same values as single reads", requires: listing) {
     bench in
     let keys = try await fill(bench, ["a", "b", "c", "d"])
-    try await bench.commit(.put(StoreKey("b"), Data()))
-    try await bench.commit(.put(StoreKey("c"), Data(0...255)))
-    try await bench.commit(.delete(StoreKey("d")))
+    try await bench.commit(.put(KeyName("b"), Data()))
+    try await bench.commit(.put(KeyName("c"), Data(0...255)))
+    try await bench.commit(.delete(KeyName("d")))
     let listed = try await bench.engine.withSnapshot { try await $0.list(pageSize: 2) }
     let read = try await bench.engine.entries(keys).compactMap { $0 }
     try bench.expect("the entries in pages", listed, equals: read)
@@ -98,18 +98,18 @@ enum ListingChecks {
     _ = try await fill(bench, KeyChecks.evil)
     try await bench.commit(.clear(prefix: nil))
     try await bench.expectKeys([], "after clear")
-    try await bench.expectValue(StoreKey("a"), nil, "after clear")
-    try await bench.commit(.put(StoreKey("new"), bytes("1")))
+    try await bench.expectValue(KeyName("a"), nil, "after clear")
+    try await bench.commit(.put(KeyName("new"), bytes("1")))
     try await bench.expectKeys(["new"], "after clear and a put")
   }
 
   private static let clearPrefix = Check("clear of a prefix leaves its neighbours", requires: listing) { bench in
     let names = ["us", "use", "user", "user/1", "user0", "user\u{10FFFF}", "uses", "usf", "USER", "%", "_ser"]
     _ = try await fill(bench, names)
-    try await bench.commit(.clear(prefix: StoreKey("user")))
+    try await bench.commit(.clear(prefix: KeyName("user")))
     try await bench.expectKeys(
       names.filter { !$0.utf8.starts(with: "user".utf8) }, "after clear of prefix 'user'")
-    for prefix in ["%", "_"] { try await bench.commit(.clear(prefix: StoreKey(prefix))) }
+    for prefix in ["%", "_"] { try await bench.commit(.clear(prefix: KeyName(prefix))) }
     try await bench.expectKeys(["us", "use", "uses", "usf", "USER"], "after clear of prefixes '%' and '_'")
   }
 
@@ -118,15 +118,15 @@ enum ListingChecks {
     var names = lastNames
     _ = try await fill(bench, names)
     for prefix in lastPrefixNames.reversed() {
-      try await bench.commit(.clear(prefix: StoreKey(prefix)))
+      try await bench.commit(.clear(prefix: KeyName(prefix)))
       names.removeAll { $0.utf8.starts(with: prefix.utf8) }
-      try await bench.expectKeys(names, "after clear of prefix \(shown(try StoreKey(prefix)))")
+      try await bench.expectKeys(names, "after clear of prefix \(shown(try KeyName(prefix)))")
     }
   }
 
   private static let clearNothing = Check("clear of a prefix without keys succeeds", requires: listing) { bench in
     _ = try await fill(bench, ["a", "b"])
-    try await bench.commit(.clear(prefix: StoreKey("absent")))
+    try await bench.commit(.clear(prefix: KeyName("absent")))
     try await bench.expectKeys(["a", "b"], "after clear of a prefix that no key has")
   }
 }

@@ -21,7 +21,7 @@ enum PropertyListChecks {
       ("bytes", data), ("dark", 2), ("42", 3), ("0.5", 3), ("true", boolean), ("700000000.25", 5), ("[1,2]", 6),
     ]
     for (number, (text, code)) in values.enumerated() {
-      let key = try StoreKey("k\(number)")
+      let key = try KeyName("k\(number)")
       try await bench.commit(.put(key, bytes(text), attributes(code)))
       let entry = try await bench.engine.entry(key)
       try bench.expect("the value '\(text)'", entry?.value, equals: bytes(text))
@@ -32,7 +32,7 @@ enum PropertyListChecks {
   private static let malformed = Check(
     "with propertyLists, bytes that are no value of their type are stored as data", requires: .propertyLists
   ) { bench in
-    let key = StoreKey("k")
+    let key = KeyName("k")
     try await bench.commit(.put(key, bytes("perhaps"), attributes(boolean)))
     let entry = try await bench.engine.entry(key)
     try bench.expect("the value", entry?.value, equals: bytes("perhaps"))

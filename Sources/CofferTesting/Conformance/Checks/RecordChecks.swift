@@ -5,8 +5,8 @@ import Foundation
 enum RecordChecks {
   static let all = [kept, apart, atomic, required, surviving, announced, refused]
 
-  private static func name(_ text: String = "conformance/record") throws -> SystemRecordName {
-    try SystemRecordName(text)
+  private static func name(_ text: String = "conformance/record") throws -> SystemRecord.Name {
+    try SystemRecord.Name(text)
   }
 
   private static let kept = Check("a record is read as it was written", requires: .systemRecords) { bench in
@@ -27,10 +27,10 @@ enum RecordChecks {
   ) { bench in
     let (engine, name) = (try bench.engine, try name("k"))
     try await bench.commit(.putRecord(name, bytes("record")))
-    try bench.expect("the value of the same name", try await engine.entry(StoreKey("k")), equals: nil)
-    try bench.expect("contains(_:) of the same name", try await engine.contains(StoreKey("k")), equals: false)
+    try bench.expect("the value of the same name", try await engine.entry(KeyName("k")), equals: nil)
+    try bench.expect("contains(_:) of the same name", try await engine.contains(KeyName("k")), equals: false)
     try await bench.expectKeys([], "beside a record")
-    try await bench.commit(.put(StoreKey("k"), bytes("value")))
+    try await bench.commit(.put(KeyName("k"), bytes("value")))
     try await bench.commit(.clear(prefix: nil))
     try await bench.expectKeys([], "after clearing everything")
     try bench.expect("the record", try await engine.record(name)?.content, equals: bytes("record"))
@@ -40,12 +40,12 @@ enum RecordChecks {
     "a batch changes records and values together", requires: [.systemRecords, .atomicBatches, .preconditions]
   ) { bench in
     let (engine, name) = (try bench.engine, try name())
-    try await bench.commit(.put(StoreKey("k"), bytes("1")), .putRecord(name, bytes("1")))
+    try await bench.commit(.put(KeyName("k"), bytes("1")), .putRecord(name, bytes("1")))
     try await bench.expect(.preconditionFailed, from: "a batch whose precondition does not hold") {
       try await bench.commit(
-        .put(StoreKey("k"), bytes("2")), .putRecord(name, bytes("2")), .require(StoreKey("absent"), StoreRevision(1)))
+        .put(KeyName("k"), bytes("2")), .putRecord(name, bytes("2")), .require(KeyName("absent"), StoreRevision(1)))
     }
-    try await bench.expectValue(StoreKey("k"), bytes("1"), "after its batch failed")
+    try await bench.expectValue(KeyName("k"), bytes("1"), "after its batch failed")
     try bench.expect("the record", try await engine.record(name)?.content, equals: bytes("1"))
   }
 

@@ -23,18 +23,18 @@ enum RefusalChecks {
     "without atomicBatches, a batch of several operations is refused", lacks: .atomicBatches
   ) { bench in
     try await bench.expect(.unsupported, from: "a batch of two puts") {
-      try await bench.commit(.put(StoreKey("a"), bytes("1")), .put(StoreKey("b"), bytes("2")))
+      try await bench.commit(.put(KeyName("a"), bytes("1")), .put(KeyName("b"), bytes("2")))
     }
-    for name in ["a", "b"] { try await bench.expectValue(StoreKey(name), nil, "after its batch was refused") }
+    for name in ["a", "b"] { try await bench.expectValue(KeyName(name), nil, "after its batch was refused") }
   }
 
   private static let preconditions = Check("without preconditions, require is refused", lacks: .preconditions) {
     bench in
-    try await bench.expect(.unsupported, from: "a require") { try await bench.commit(.require(StoreKey("k"), nil)) }
+    try await bench.expect(.unsupported, from: "a require") { try await bench.commit(.require(KeyName("k"), nil)) }
     try await bench.expect(.unsupported, from: "a require before a put") {
-      try await bench.commit(.require(StoreKey("k"), nil), .put(StoreKey("k"), bytes("v")))
+      try await bench.commit(.require(KeyName("k"), nil), .put(KeyName("k"), bytes("v")))
     }
-    try await bench.expectValue(StoreKey("k"), nil, "after its batch was refused")
+    try await bench.expectValue(KeyName("k"), nil, "after its batch was refused")
   }
 
   private static let snapshots = Check("without snapshots, withSnapshot is refused", lacks: .snapshots) { bench in
@@ -42,13 +42,13 @@ enum RefusalChecks {
   }
 
   private static let clearing = Check("without listing, clear is refused", lacks: .listing) { bench in
-    try await bench.commit(.put(StoreKey("p/1"), bytes("v")))
-    for prefix in [nil, StoreKey("p/"), StoreKey("absent")] {
+    try await bench.commit(.put(KeyName("p/1"), bytes("v")))
+    for prefix in [nil, KeyName("p/"), KeyName("absent")] {
       try await bench.expect(.unsupported, from: "clear of prefix \(shown(prefix as Any))") {
         try await bench.commit(.clear(prefix: prefix))
       }
     }
-    try await bench.expectValue(StoreKey("p/1"), bytes("v"), "after clear was refused")
+    try await bench.expectValue(KeyName("p/1"), bytes("v"), "after clear was refused")
   }
 
   private static let paging = Check(
@@ -67,8 +67,8 @@ enum RefusalChecks {
   }
 
   private static let revisions = Check("without revisions, entries are at revision zero", lacks: .revisions) { bench in
-    try await bench.commit(.put(StoreKey("k"), bytes("v")))
-    try bench.expect("the revision of an entry", try await bench.engine.entry(StoreKey("k"))?.revision, equals: .zero)
+    try await bench.commit(.put(KeyName("k"), bytes("v")))
+    try bench.expect("the revision of an entry", try await bench.engine.entry(KeyName("k"))?.revision, equals: .zero)
   }
 
   private static let exists = Check("an adapter's exists agrees with its reads") { bench in

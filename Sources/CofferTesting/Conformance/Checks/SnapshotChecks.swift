@@ -17,12 +17,12 @@ enum SnapshotChecks {
       try await bench.engine.withSnapshot { _ in throw Probe() }
       try bench.expect(false, "Expected withSnapshot to throw the error of its body; it returned.")
     } catch is Probe {}
-    try await bench.commit(.put(StoreKey("k"), bytes("v")))
-    try await bench.expectValue(StoreKey("k"), bytes("v"), "after a snapshot's body threw")
+    try await bench.commit(.put(KeyName("k"), bytes("v")))
+    try await bench.expectValue(KeyName("k"), bytes("v"), "after a snapshot's body threw")
   }
 
   private static let unchanged = Check("a snapshot is unaffected by later writes", requires: .snapshots) { bench in
-    let keys = try ["a", "b", "c"].map { try StoreKey($0) }
+    let keys = try ["a", "b", "c"].map { try KeyName($0) }
     try await bench.commit(.put(keys[0], bytes("1")))
     try await bench.commit(.put(keys[1], bytes("2")))
     let seen = try await bench.engine.withSnapshot { snapshot in
@@ -47,12 +47,12 @@ enum SnapshotChecks {
     "a snapshot's pages are unaffected by later writes", requires: [.snapshots, .listing]
   ) { bench in
     let names = (0..<10).map { "key/\($0)" }
-    for name in names { try await bench.commit(.put(StoreKey(name), bytes("old"))) }
+    for name in names { try await bench.commit(.put(KeyName(name), bytes("old"))) }
     let entries = try await bench.engine.withSnapshot { snapshot in
       var entries = try await snapshot.page(prefix: nil, after: nil, limit: 3)
-      try await bench.commit(.delete(StoreKey("key/5")))
-      try await bench.commit(.put(StoreKey("key/55"), bytes("new")))
-      try await bench.commit(.put(StoreKey("key/6"), bytes("new")))
+      try await bench.commit(.delete(KeyName("key/5")))
+      try await bench.commit(.put(KeyName("key/55"), bytes("new")))
+      try await bench.commit(.put(KeyName("key/6"), bytes("new")))
       entries += try await snapshot.list(after: entries.last?.key, pageSize: 3)
       try await bench.commit(.clear(prefix: nil))
       return entries + (try await snapshot.list(pageSize: 4))
@@ -65,7 +65,7 @@ enum SnapshotChecks {
   private static let oneState = Check(
     "a snapshot never contains a part of a batch", requires: [.snapshots, .atomicBatches]
   ) { bench in
-    let keys = try (0..<8).map { try StoreKey("key/\($0)") }
+    let keys = try (0..<8).map { try KeyName("key/\($0)") }
     try await whileRewriting(bench, keys) {
       for _ in 0..<50 {
         let entries = try await bench.engine.withSnapshot { snapshot in
@@ -80,7 +80,7 @@ enum SnapshotChecks {
   private static let pagesAreOneState = Check(
     "all pages of a snapshot show one state during writes", requires: [.snapshots, .listing, .atomicBatches]
   ) { bench in
-    let keys = try (0..<20).map { try StoreKey("key/\($0)") }
+    let keys = try (0..<20).map { try KeyName("key/\($0)") }
     try await whileRewriting(bench, keys) {
       for size in [1, 2, 7, 1_000, 3, 19, 20] {
         let entries = try await bench.engine.withSnapshot { try await $0.list(pageSize: size) }
@@ -91,7 +91,7 @@ enum SnapshotChecks {
 
   /// Runs `body` while another task repeatedly writes a new value to all keys in one batch.
   private static func whileRewriting(
-    _ bench: Bench, _ keys: [StoreKey], _ body: @Sendable () async throws -> Void
+    _ bench: Bench, _ keys: [KeyName], _ body: @Sendable () async throws -> Void
   ) async throws {
     @Sendable func rewrite(_ generation: Int) async throws {
       let operations = keys.map { WriteBatch.Operation.put($0, bytes("\(generation)")) }
@@ -120,13 +120,13 @@ enum SnapshotChecks {
   }
 
   private static let ended = Check("a snapshot used after its call throws closed", requires: .snapshots) { bench in
-    try await bench.commit(.put(StoreKey("k"), bytes("v")))
+    try await bench.commit(.put(KeyName("k"), bytes("v")))
     let snapshot = try await bench.engine.withSnapshot { snapshot in
-      _ = try await snapshot.entries([StoreKey("k")])
+      _ = try await snapshot.entries([KeyName("k")])
       return snapshot
     }
     try await bench.expect(.closed, from: "entries of a snapshot that has ended") {
-      try await snapshot.entries([StoreKey("k")])
+      try await snapshot.entries([KeyName("k")])
     }
     guard try bench.engine.capabilities.contains(.listing) else { return }
     try await bench.expect(.closed, from: "a page of a snapshot that has ended") {
@@ -137,7 +137,7 @@ enum SnapshotChecks {
   private static let revision = Check("a snapshot has the revision of the latest commit", requires: .snapshots) {
     bench in
     for _ in 0..<3 {
-      let commit = try await bench.commit(.put(StoreKey("k"), bytes("v")))
+      let commit = try await bench.commit(.put(KeyName("k"), bytes("v")))
       let revision = try await bench.engine.withSnapshot { $0.revision }
       try bench.expect("the snapshot's revision", revision, equals: commit.revision)
     }

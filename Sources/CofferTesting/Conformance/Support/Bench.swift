@@ -109,7 +109,7 @@ extension Bench {
   /// Commits `count` single puts to the same key and returns the commits.
   func commitMany(_ count: Int, key: String = "k") async throws -> [StoreCommit] {
     var commits: [StoreCommit] = []
-    for number in 0..<count { commits.append(try await commit(.put(StoreKey(key), Data("\(number)".utf8)))) }
+    for number in 0..<count { commits.append(try await commit(.put(KeyName(key), Data("\(number)".utf8)))) }
     return commits
   }
 
@@ -121,7 +121,7 @@ extension Bench {
   }
 
   /// Returns every key of the store, in the order in which the engine lists them.
-  func keys(prefix: StoreKey? = nil) async throws -> [StoreKey] {
+  func keys(prefix: KeyName? = nil) async throws -> [KeyName] {
     try await engine.withSnapshot { snapshot in try await snapshot.list(prefix: prefix, pageSize: 1_000).map(\.key) }
   }
 }
@@ -129,7 +129,7 @@ extension Bench {
 extension StorageSnapshot {
   /// Reads page by page until an empty page. Throws ``Unmet`` for a page that is too long or does not advance.
   func list(
-    prefix: StoreKey? = nil, after: StoreKey? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
+    prefix: KeyName? = nil, after: KeyName? = nil, pageSize: Int, file: String = #fileID, line: UInt = #line
   ) async throws -> [StoreEntry] {
     var entries: [StoreEntry] = []
     var last = after

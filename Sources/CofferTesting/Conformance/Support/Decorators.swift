@@ -1,7 +1,7 @@
 import CofferCore
 
 extension StorageConformance {
-  /// The suite with the engine behind a `ReopeningEngine`, and that behind a ``FaultInjectingEngine``.
+  /// The suite with the engine behind a `RetryingEngine`, and that behind a ``FaultInjectingEngine``.
   package var twoDeep: StorageConformance {
     decorated { FaultInjectingEngine(try await reopened($0)) }
   }
@@ -12,9 +12,9 @@ extension StorageConformance {
   }
 }
 
-/// Returns the engine behind a `ReopeningEngine` whose first attempt to open it failed.
+/// Returns the engine behind a `RetryingEngine` whose first attempt to open it failed.
 private func reopened(_ engine: any StorageEngine) async throws -> any StorageEngine {
-  let reopening = ReopeningEngine(
+  let reopening = RetryingEngine(
     StorageError(.unavailable, "It is not there yet.", location: engine.description),
     description: engine.description, capabilities: engine.capabilities
   ) { engine }

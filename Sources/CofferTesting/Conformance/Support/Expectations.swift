@@ -43,7 +43,7 @@ extension Bench {
 
   /// Throws unless both `entry(_:)` and `entries(_:)` return the given value for the key.
   func expectValue(
-    _ key: StoreKey, _ value: Data?, _ when: String, in engine: (any StorageEngine)? = nil, file: String = #fileID,
+    _ key: KeyName, _ value: Data?, _ when: String, in engine: (any StorageEngine)? = nil, file: String = #fileID,
     line: UInt = #line
   ) async throws {
     let engine = try engine ?? self.engine
@@ -58,9 +58,9 @@ extension Bench {
 
   /// Throws unless the store lists exactly these keys.
   func expectKeys(
-    _ keys: [String], _ when: String, prefix: StoreKey? = nil, file: String = #fileID, line: UInt = #line
+    _ keys: [String], _ when: String, prefix: KeyName? = nil, file: String = #fileID, line: UInt = #line
   ) async throws {
-    let expected = try keys.map { try StoreKey($0) }.sorted()
+    let expected = try keys.map { try KeyName($0) }.sorted()
     try expect("the keys \(when)", try await self.keys(prefix: prefix), equals: expected, file: file, line: line)
   }
 }
@@ -70,7 +70,7 @@ func shown(_ value: Any) -> String {
   switch value {
   case let data as Data:
     return data.count > 32 ? "\(data.count) bytes" : "\(data.count) bytes <\(data.hex)>"
-  case let key as StoreKey:
+  case let key as KeyName:
     let bytes = key.withBytes { Data($0) }
     if bytes.count > 48 { return "<a key of \(bytes.count) bytes>" }
     let isPlain = bytes.allSatisfy { (0x20...0x7E).contains($0) }

@@ -1,6 +1,7 @@
 import CofferCore
 
-/// An expectation that did not hold. The suite converts it to a ``ConformanceFailure`` with the name of the check.
+/// An expectation that did not hold. The suite converts it to a ``StorageConformance/Failure`` with the name of the
+/// check.
 struct Unmet: Error {
   let sentence: String
   let file: String

@@ -20,7 +20,7 @@ struct EnvelopeGoldenTests {
       func context() throws -> EnvelopeContext {
         let attributes = try #require(ValueAttributes(encoded: Data(hex: attributes)))
         return EnvelopeContext(
-          store: Data(hex: store), key: try StoreKey(String(decoding: Data(hex: key), as: UTF8.self)),
+          store: Data(hex: store), key: try KeyName(String(decoding: Data(hex: key), as: UTF8.self)),
           attributes: attributes, format: format)
       }
     }

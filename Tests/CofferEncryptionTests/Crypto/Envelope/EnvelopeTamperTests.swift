@@ -76,10 +76,10 @@ struct EnvelopeTamperTests {
     let store = Data(fixture.context.store)
     let contexts = [
       EnvelopeContext(store: store, key: "ab"), EnvelopeContext(store: store + Data("a".utf8), key: "b"),
-      EnvelopeContext(store: store.dropLast(), key: StoreKey("\u{0}ab")),
+      EnvelopeContext(store: store.dropLast(), key: KeyName("\u{0}ab")),
       EnvelopeContext(store: store, key: "a"), EnvelopeContext(store: store, key: "ab", format: 1),
       // "é" as one scalar and as two is equal text, and two keys.
-      EnvelopeContext(store: store, key: StoreKey("\u{E9}")), EnvelopeContext(store: store, key: StoreKey("e\u{301}")),
+      EnvelopeContext(store: store, key: KeyName("\u{E9}")), EnvelopeContext(store: store, key: KeyName("e\u{301}")),
     ]
     for (index, context) in contexts.enumerated() {
       let envelope = try Envelope.seal(

@@ -63,13 +63,13 @@ import Testing
     var attributes = ValueAttributes()
     let version = ValueAttribute<UInt64>(applicationCode: 128)
     attributes[version] = 3
-    try await engine.commit(WriteBatch([.put(StoreKey("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
     let backup = fixture.outside("prefs.backup")
     try await engine.backup(to: backup)
     try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: StoreOrigin())
     try await engine.restore(from: backup)
     for (key, value) in values { #expect(try await adapter.get(key) == value, "\(key)") }
-    #expect(try await engine.entry(StoreKey("own"))?.attributes[version] == 3)
+    #expect(try await engine.entry(KeyName("own"))?.attributes[version] == 3)
     try await engine.close()
   }
 
@@ -92,9 +92,9 @@ import Testing
       return try await base.commit(WriteBatch(operations, durability: batch.durability), from: origin)
     }
 
-    func entry(_ key: StoreKey) async throws -> StoreEntry? { try await entries([key])[0] }
+    func entry(_ key: KeyName) async throws -> StoreEntry? { try await entries([key])[0] }
 
-    func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] {
+    func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
       try await base.entries(keys).map { entry in
         entry.map {
           StoreEntry(key: $0.key, value: Data($0.value.reversed()), revision: $0.revision, attributes: $0.attributes)
@@ -119,7 +119,7 @@ import Testing
       }
       let name = "with propertyLists, each value keeps its type"
       if forwards {
-        await #expect(throws: ConformanceFailure.self) { try await conformance.run(named: name) }
+        await #expect(throws: StorageConformance.Failure.self) { try await conformance.run(named: name) }
       } else {
         guard case .skipped = try await conformance.run(named: name) else { throw TestFailure("the check applies") }
       }

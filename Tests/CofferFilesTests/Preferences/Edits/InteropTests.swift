@@ -131,7 +131,7 @@ import Testing
         .lines() == ["done"])
     let other = try Data(contentsOf: URL(fileURLWithPath: fixture.path + "/com.example.other.plist"))
     let engine = try await fixture.open()
-    try await engine.commit(WriteBatch([.put(StoreKey("a"), Data("1".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("a"), Data("1".utf8))]), from: StoreOrigin())
     var batch = WriteBatch()
     batch.clear(prefix: nil)
     try await engine.commit(batch, from: StoreOrigin())

@@ -138,7 +138,7 @@ import Testing
   private func timeOfPut(keys: Int) async throws -> Duration {
     let fixture = try PreferenceFixture()
     let engine = try await fixture.open()
-    let batch = WriteBatch(try (0..<keys).map { .put(try StoreKey("key/\($0)"), Data("value \($0)".utf8)) })
+    let batch = WriteBatch(try (0..<keys).map { .put(try KeyName("key/\($0)"), Data("value \($0)".utf8)) })
     try await engine.commit(batch, from: StoreOrigin())
     let second = try await fixture.open()
     let time = try await ContinuousClock().measure {

@@ -9,7 +9,7 @@ import Testing
   private let version = ValueAttribute<UInt64>(applicationCode: 128)
 
   private func kind(_ key: String, in engine: SlotEngine) async throws -> UInt8? {
-    try await engine.summary(of: StoreKey(key))?.attributes[ValueAttribute(code: 1)]
+    try await engine.summary(of: KeyName(key))?.attributes[ValueAttribute(code: 1)]
   }
 
   @Test func summariesHaveTheTypeFromItsCommitOn() async throws {
@@ -23,12 +23,12 @@ import Testing
     try await engine.put("list", "no list")  // is not JSON, so it becomes data
     var attributes = ValueAttributes()
     attributes[version] = 3
-    try await engine.commit(WriteBatch([.put(StoreKey("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("own"), Data("x".utf8), attributes)]), from: StoreOrigin())
     #expect(try await disagreements(of: engine) == [])
     #expect(try await kind("count", in: engine) == 3)
     #expect(try await kind("list", in: engine) == 1)
     #expect(try await kind("bytes", in: engine) == 1)
-    #expect(try await engine.summary(of: StoreKey("own"))?.attributes[version] == 3)
+    #expect(try await engine.summary(of: KeyName("own"))?.attributes[version] == 3)
     let before = try await engine.summaries()
     #expect(before.allSatisfy { $0.date != nil })
     try await engine.close()
@@ -56,7 +56,7 @@ import Testing
     #expect(try await kind("same", in: engine) == 3)
     #expect(try await kind("other", in: engine) == 2)
     #expect(try await kind("new", in: engine) == 4)
-    #expect(try await !engine.contains(StoreKey("gone")))
+    #expect(try await !engine.contains(KeyName("gone")))
     try await engine.close()
     let again = try await fixture.open()
     #expect(try await disagreements(of: again) == [])
@@ -72,7 +72,7 @@ import Testing
     try await adapter.set(.integer(7), for: "k")
     try await engine.withSnapshot { snapshot in
       try await adapter.set(.string("seven"), for: "k")
-      let (entry, listed) = (try await snapshot.entries([StoreKey("k")])[0], try await snapshot.allSummaries())
+      let (entry, listed) = (try await snapshot.entries([KeyName("k")])[0], try await snapshot.allSummaries())
       #expect(entry?.value == Data("7".utf8) && entry?.attributes == listed.first?.attributes)
       #expect(entry?.attributes[ValueAttribute<UInt8>(code: 1)] == 3)
     }

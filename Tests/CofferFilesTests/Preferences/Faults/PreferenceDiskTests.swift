@@ -39,11 +39,11 @@ struct PreferenceDiskTests {
     let disk = try disk(directory, size: "8m")
     let engine = try await open(disk)
     func batch(_ count: Int, _ byte: UInt8) throws -> WriteBatch {
-      WriteBatch(try (0..<count).map { .put(try StoreKey("v\($0)"), Data(repeating: byte, count: 100_000)) })
+      WriteBatch(try (0..<count).map { .put(try KeyName("v\($0)"), Data(repeating: byte, count: 100_000)) })
     }
     func expect(_ byte: UInt8) async throws {
       for index in 0..<10 {
-        #expect(try await engine.entry(StoreKey("v\(index)"))?.value == Data(repeating: byte, count: 100_000))
+        #expect(try await engine.entry(KeyName("v\(index)"))?.value == Data(repeating: byte, count: 100_000))
       }
       let values = try plist(disk).values
       #expect(values.count == 10 && values.allSatisfy { $0 == Data(repeating: byte, count: 100_000) })
@@ -56,7 +56,7 @@ struct PreferenceDiskTests {
         try await engine.commit(batch(90, 2), from: StoreOrigin())
       }
       try await expect(1)
-      #expect(try await engine.entry(StoreKey("v10")) == nil)
+      #expect(try await engine.entry(KeyName("v10")) == nil)
       #expect(engine.latestRevision == StoreRevision(1))
     }
     for byte in UInt8(3)...6 {
@@ -65,7 +65,7 @@ struct PreferenceDiskTests {
     }
     try await engine.close()
     let again = try await open(disk)
-    #expect(try await again.entry(StoreKey("v9"))?.value == Data(repeating: 6, count: 100_000))
+    #expect(try await again.entry(KeyName("v9"))?.value == Data(repeating: 6, count: 100_000))
     #expect(again.latestRevision == StoreRevision(5))
     try await again.close()
   }
@@ -80,7 +80,7 @@ struct PreferenceDiskTests {
     func value(_ index: Int) -> Data { Data(repeating: UInt8(truncatingIfNeeded: index), count: size) }
     for index in 0..<2_000 where failures.count < 4 {
       do {
-        try await engine.commit(WriteBatch([.put(StoreKey("v\(index)"), value(index))]), from: StoreOrigin())
+        try await engine.commit(WriteBatch([.put(KeyName("v\(index)"), value(index))]), from: StoreOrigin())
         stored.append(index)
       } catch let error as StorageError {
         failures.append(error)
@@ -91,14 +91,14 @@ struct PreferenceDiskTests {
     #expect(failures.count == 4 && stored.count > 5)
     #expect(failures.allSatisfy { [.diskFull, .unfinished].contains($0.code) }, "\(failures)")
     #expect(failures.allSatisfy { $0.description.contains("space") }, "\(failures)")
-    for index in stored { #expect(try await engine.entry(StoreKey("v\(index)"))?.value == value(index)) }
+    for index in stored { #expect(try await engine.entry(KeyName("v\(index)"))?.value == value(index)) }
     for (name, data) in try plist(disk) { #expect(data == value(Int(name.dropFirst()) ?? -1)) }
     try disk.resize(to: "16m")
-    try await engine.commit(WriteBatch([.put(StoreKey("after"), Data("x".utf8))]), from: StoreOrigin())
+    try await engine.commit(WriteBatch([.put(KeyName("after"), Data("x".utf8))]), from: StoreOrigin())
     #expect(try Set(plist(disk).keys) == Set(stored.map { "v\($0)" } + ["after"]))
     try await engine.close()
     let again = try await open(disk)
-    for index in stored { #expect(try await again.entry(StoreKey("v\(index)"))?.value == value(index)) }
+    for index in stored { #expect(try await again.entry(KeyName("v\(index)"))?.value == value(index)) }
     #expect(try await again.recoveryReport().edited == 0)
     #expect(try names(disk, "") == [".coffer-preferences", "\(suite).plist"])
     #expect(try names(disk, "/.coffer-preferences/\(suite)/staged") == [])

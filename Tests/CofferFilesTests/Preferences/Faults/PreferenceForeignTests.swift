@@ -12,16 +12,16 @@ import Testing
 /// complete values that one of them has written, and that both work normally afterwards.
 @Suite(.blocking, .serialized) struct PreferenceForeignTests {
   /// Creates a suite large enough that the other program takes a moment to write it.
-  private func filled(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> (
+  private func filled(_ configure: (inout SlotEngine.Configuration) -> Void = { _ in }) async throws -> (
     PreferenceFixture, SlotEngine
   ) {
     let fixture = try PreferenceFixture()
     let engine = try await fixture.open(configure)
     var batch = WriteBatch()
     for number in 0..<300 {
-      batch.put(try StoreKey("large/\(number)"), Data(repeating: UInt8(number % 256), count: 1_000))
+      batch.put(try KeyName("large/\(number)"), Data(repeating: UInt8(number % 256), count: 1_000))
     }
-    batch.put(StoreKey("ours"), Data("0".utf8))
+    batch.put(KeyName("ours"), Data("0".utf8))
     try await engine.commit(batch, from: StoreOrigin())
     return (fixture, engine)
   }
@@ -98,13 +98,13 @@ import Testing
       let ours = try #require(try await engine.text("ours"))
       #expect(written.contains(ours))
       for number in [0, 150, 299] {
-        let value = try await engine.entry(StoreKey("large/\(number)"))?.value
+        let value = try await engine.entry(KeyName("large/\(number)"))?.value
         #expect(value == Data(repeating: UInt8(number % 256), count: 1_000))
       }
       if let foreign = try await engine.text("foreign") { #expect(Int(foreign) != nil) }
     } catch let error as StorageError {
       // While another program keeps writing; or its newest value was recorded, and it has torn the file since.
-      let isLost = error.code == .damaged && error.key == StoreKey("foreign") && error.message.contains("is lost")
+      let isLost = error.code == .damaged && error.key == KeyName("foreign") && error.message.contains("is lost")
       #expect(error.code == .busy || isLost, "\(error)")
     }
   }

@@ -9,7 +9,9 @@ import Testing
 @Suite(.serialized) struct PreferenceLossTests {
   private let garbage = Data("no property list, and nobody's backup".utf8)
 
-  private func reported(_ fixture: PreferenceFixture) -> (Locked<[DamageReport]>, (inout SlotConfiguration) -> Void) {
+  private func reported(_ fixture: PreferenceFixture) -> (
+    Locked<[DamageReport]>, (inout SlotEngine.Configuration) -> Void
+  ) {
     let reports = Locked<[DamageReport]>([])
     return (reports, { $0.onDamage = { report in reports.withLock { $0.append(report) } } })
   }
@@ -37,7 +39,7 @@ import Testing
     for _ in 0..<2 { try expectAdvice(await expectPreferenceError(.damaged) { _ = try await fixture.open() }, fixture) }
     // The adapter opens without throwing; each of its methods throws the same error.
     let (reports, configure) = reported(fixture)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configure(&configuration)
     let adapter = try await fixture.use { [configuration] in
       UserDefaultsAdapter(suiteName: fixture.suite, configuration: configuration)

@@ -31,7 +31,7 @@ import Testing
   private func readingOnPurpose(_ fixture: PreferenceFixture, _ body: (SlotEngine) async throws -> Void) async throws {
     let directory = URL(fileURLWithPath: fixture.path)
     let before = try DirectoryContents(of: directory)
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.access = .readOnly
     let engine = try await fixture.use { [configuration] in
       try await SlotEngine.preferences(suite: fixture.suite, configuration: configuration)
@@ -48,7 +48,7 @@ import Testing
       uniqueKeysWithValues: page.map { ($0.key.string, String(decoding: $0.value, as: UTF8.self)) })
     #expect(found == expected, comment)
     for key in Set(FileScenario.before.keys).union(FileScenario.after.keys) {
-      #expect(try await engine.entry(StoreKey(key))?.value == expected[key].map { Data($0.utf8) }, comment)
+      #expect(try await engine.entry(KeyName(key))?.value == expected[key].map { Data($0.utf8) }, comment)
     }
   }
 
@@ -62,7 +62,7 @@ import Testing
   @Test("While the file is gone, no value is absent: reading throws unavailable")
   func deleted() async throws {
     let fixture = try await PreferenceFixture.filled()
-    var configuration = SlotConfiguration()
+    var configuration = SlotEngine.Configuration()
     configuration.access = .readOnly
     let engine = try await fixture.use { [configuration] in
       try await SlotEngine.preferences(suite: fixture.suite, configuration: configuration)
@@ -70,7 +70,7 @@ import Testing
     try await expect(FileScenario.before, in: engine, "before")
     #expect(rename(fixture.file, fixture.outside("kept")) == 0)
     for key in ["theme", "none"] {
-      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey(key)) }
+      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(KeyName(key)) }
       #expect(error?.code == .unavailable && error?.message.contains("deleted") == true, "\(String(describing: error))")
     }
     let error = await #expect(throws: StorageError.self) {
@@ -141,7 +141,7 @@ import Testing
     try await reading(fixture) { try await expect(FileScenario.before, in: $0, "from the copy") }
     try FileManager.default.removeItem(atPath: fixture.control + "/copy")
     try await reading(fixture) { engine in
-      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(StoreKey("theme")) }
+      let error = await #expect(throws: StorageError.self) { _ = try await engine.entry(KeyName("theme")) }
       #expect(
         error?.code == .damaged && error?.advice.contains("stay where they are") == true, "\(String(describing: error))"
       )
@@ -168,7 +168,7 @@ import Testing
     for (creates, code) in [(true, StorageError.Code.permissionDenied), (false, .notFound)] {
       let error = await #expect(throws: StorageError.self) {
         _ = try await SystemDirectories.$current.withValue(PreferenceFixture.system(mount.path)) {
-          var configuration = SlotConfiguration()
+          var configuration = SlotEngine.Configuration()
           configuration.createsIfMissing = creates
           return try await SlotEngine.preferences(suite: "none", configuration: configuration)
         }

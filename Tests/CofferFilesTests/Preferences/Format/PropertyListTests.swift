@@ -17,7 +17,7 @@ import Testing
       var document = PropertyListDocument()
       document.isBinary = isBinary
       for _ in 0..<Int.random(in: 0...4, using: &random) {
-        guard let key = try? StoreKey(RandomPreference.text(&random)) else { continue }
+        guard let key = try? KeyName(RandomPreference.text(&random)) else { continue }
         document.values[key] = RandomPreference.value(&random)
       }
       let again = try format.decode(format.encode(document))
@@ -30,8 +30,8 @@ import Testing
   /// A save encodes the entry that it changes and copies the others.
   @Test func savesOfSingleValuesMakeTheFileOfAWholeEncoding() throws {
     var random = SeededGenerator(seed: 11)
-    var keys: [StoreKey] = ["CF$UID", "plain", StoreKey("\u{E9}"), StoreKey("e\u{301}")]
-    for _ in 0..<30 { if let key = try? StoreKey(RandomPreference.text(&random)) { keys.append(key) } }
+    var keys: [KeyName] = ["CF$UID", "plain", KeyName("\u{E9}"), KeyName("e\u{301}")]
+    for _ in 0..<30 { if let key = try? KeyName(RandomPreference.text(&random)) { keys.append(key) } }
     var document = PropertyListDocument()
     for round in 0..<2_000 {
       guard let key = keys.randomElement(using: &random) else { break }
@@ -73,13 +73,13 @@ import Testing
 
   @Test(arguments: RandomPreference.nasty) func nastyTextIsKept(_ text: String) throws {
     var document = PropertyListDocument()
-    document.values[StoreKey("value")] = .string(text)
-    document.values[StoreKey("nested")] = .dictionary([PreferenceEntry(text, .array([.string(text)]))])
-    if let key = try? StoreKey(text) { document.values[key] = 1 }
+    document.values[KeyName("value")] = .string(text)
+    document.values[KeyName("nested")] = .dictionary([PreferenceValue.Entry(text, .array([.string(text)]))])
+    if let key = try? KeyName(text) { document.values[key] = 1 }
     let again = try format.decode(format.encode(document))
     #expect(Set(again.values.keys) == Set(document.values.keys))
-    #expect(again.values[StoreKey("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
-    guard case .dictionary(let entries)? = again.values[StoreKey("nested")] else {
+    #expect(again.values[KeyName("value")]?.string.map { Array($0.utf8) } == Array(text.utf8))
+    guard case .dictionary(let entries)? = again.values[KeyName("nested")] else {
       Issue.record("not a dictionary")
       return
     }
@@ -91,8 +91,8 @@ import Testing
   @Test func twoFormsOfOneNameAreTwoKeys() throws {
     var document = PropertyListDocument()
     for number in 0..<40 {
-      document.values[try StoreKey("e\u{301}\(number)")] = "decomposed"
-      document.values[try StoreKey("\u{E9}\(number)")] = "composed"
+      document.values[try KeyName("e\u{301}\(number)")] = "decomposed"
+      document.values[try KeyName("\u{E9}\(number)")] = "composed"
     }
     let again = try format.decode(format.encode(document))
     #expect(again.values == document.values)
@@ -103,7 +103,7 @@ import Testing
     let file = Data("<plist><dict><key>e\u{301}</key><string>theirs</string></dict></plist>".utf8)
     var document = try format.decode(file)
     #expect(document.values.isEmpty && document.others.count == 1)
-    document.values[StoreKey("\u{E9}")] = "ours"
+    document.values[KeyName("\u{E9}")] = "ours"
     let again = try format.decode(format.encode(document))
     #expect(again.values == document.values)
     #expect(again.others.map { Array($0.name.utf8) } == [Array("e\u{301}".utf8)])
@@ -114,21 +114,21 @@ import Testing
     let far = Date(timeIntervalSinceReferenceDate: 1e18)
     let lossy: [PreferenceValue] = [
       .date(Date(timeIntervalSinceReferenceDate: 0.5)), .date(far), .real(-0.0), "\u{1}", "\r", "\u{FEFF}",
-      .dictionary([PreferenceEntry("\u{1}", 1)]), .array([.array([.real(-0.0)])]),
+      .dictionary([PreferenceValue.Entry("\u{1}", 1)]), .array([.array([.real(-0.0)])]),
     ]
     for value in lossy {
       var document = PropertyListDocument()
-      document.values[StoreKey("k")] = value
+      document.values[KeyName("k")] = value
       let file = try format.encode(document)
       #expect(file.starts(with: Data("bplist00".utf8)), "\(value)")
-      let read = try format.decode(file).values[StoreKey("k")]
+      let read = try format.decode(file).values[KeyName("k")]
       #expect(read == value)
       if case .real(let number)? = read { #expect(number.sign == .minus) }
     }
     var document = PropertyListDocument()
     for (name, value) in ["a": 1, "b": 0.1, "c": true, "d": "ü\n\t", "e": .unsigned(.max)] as [String: PreferenceValue]
     {
-      document.values[try StoreKey(name)] = value
+      document.values[try KeyName(name)] = value
     }
     #expect(try format.encode(document).starts(with: Data("<?xml".utf8)))
   }
@@ -146,7 +146,7 @@ import Testing
     for isBinary in [false, true] {
       var document = PropertyListDocument()
       document.isBinary = isBinary
-      for number in 0..<20 { document.values[try StoreKey("key\(number)")] = .integer(Int64(number)) }
+      for number in 0..<20 { document.values[try KeyName("key\(number)")] = .integer(Int64(number)) }
       let file = try format.encode(document)
       for end in 0..<file.count {
         guard let part = try? format.decode(file.prefix(end)) else { continue }
@@ -185,7 +185,7 @@ import Testing
   @Test func integersOfMoreThan64BitsAreDamage() throws {
     func file(_ bytes: [UInt8]) -> Data { Hostile.file([[0xD1, 1, 2], [0x51, 0x61], bytes]) }
     let large: [UInt8] = [0x14] + Array(repeating: 0, count: 8) + Array(repeating: 0xFF, count: 8)
-    #expect(try format.decode(file(large)).values[StoreKey("a")] == .unsigned(.max))
+    #expect(try format.decode(file(large)).values[KeyName("a")] == .unsigned(.max))
     var larger = large
     larger[8] = 1
     for bytes in [larger, [0x15] + Array(repeating: 0, count: 32)] {
@@ -196,7 +196,7 @@ import Testing
   @Test func equalCollectionsAreNoSharedOnes() throws {
     var document = PropertyListDocument()
     document.isBinary = true
-    for name in ["a", "b", "c"] { document.values[try StoreKey(name)] = ["x": [1, 2], "y": [1, 2], "z": []] }
+    for name in ["a", "b", "c"] { document.values[try KeyName(name)] = ["x": [1, 2], "y": [1, 2], "z": []] }
     #expect(try format.decode(format.encode(document)).values == document.values)
   }
 
@@ -217,8 +217,8 @@ import Testing
     var document = PropertyListDocument()
     document.isBinary = isBinary
     document.values = [
-      StoreKey("a"): ["x": [1, 2.5, true]], StoreKey("b"): "text", StoreKey("c"): .data(Data([1, 2])),
-      StoreKey("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
+      KeyName("a"): ["x": [1, 2.5, true]], KeyName("b"): "text", KeyName("c"): .data(Data([1, 2])),
+      KeyName("d"): .date(Date(timeIntervalSinceReferenceDate: 1)),
     ]
     let file = try format.encode(document)
     for _ in 0..<3_000 {
@@ -238,7 +238,8 @@ import Testing
     var random = SeededGenerator(seed: 35)
     var accepted = 0
     for round in 0..<2_000 {
-      let entries = (0..<3).map { PreferenceEntry("k\($0)", RandomPreference.value(&random)) }.filter(\.fitsIntoXML)
+      let entries = (0..<3).map { PreferenceValue.Entry("k\($0)", RandomPreference.value(&random)) }.filter(
+        \.fitsIntoXML)
       var file = XMLPropertyListWriter.data(entries)
       #expect(try foundationValue(file) == .dictionary(entries), "round \(round)")
       #expect(try XMLPropertyListReader.value(of: file) == .dictionary(entries))
@@ -260,7 +261,7 @@ import Testing
 
   @Test(arguments: [Double.nan, -Double.nan, .signalingNaN, Double(nan: 7, signaling: false), .infinity, -.infinity])
   func noNumberIsKept(_ number: Double) throws {
-    let file = XMLPropertyListWriter.data([PreferenceEntry("a", .real(number))])
+    let file = XMLPropertyListWriter.data([PreferenceValue.Entry("a", .real(number))])
     for value in [try foundationValue(file), try #require(try XMLPropertyListReader.value(of: file))] {
       guard case .dictionary(let entries) = value, let read = entries.first?.value.real else {
         Issue.record("\(value)")
@@ -275,9 +276,9 @@ import Testing
     for _ in 0..<2_000 {
       let range = Date.distantPast.timeIntervalSince1970...Date.distantFuture.timeIntervalSince1970
       let date = Date(timeIntervalSince1970: Double.random(in: range, using: &random).rounded())
-      let file = XMLPropertyListWriter.data([PreferenceEntry("a", .date(date))])
-      #expect(try foundationValue(file) == .dictionary([PreferenceEntry("a", .date(date))]))
-      #expect(try XMLPropertyListReader.value(of: file) == .dictionary([PreferenceEntry("a", .date(date))]))
+      let file = XMLPropertyListWriter.data([PreferenceValue.Entry("a", .date(date))])
+      #expect(try foundationValue(file) == .dictionary([PreferenceValue.Entry("a", .date(date))]))
+      #expect(try XMLPropertyListReader.value(of: file) == .dictionary([PreferenceValue.Entry("a", .date(date))]))
     }
     let ends = [Date.distantPast, .distantFuture].map { XMLPropertyList.text(of: $0) }
     #expect(ends == ["0000-12-30T00:00:00Z", "4001-01-01T00:00:00Z"])
@@ -304,7 +305,7 @@ import Testing
   @Test func namesOfKeysComeBack() throws {
     var random = SeededGenerator(seed: 3)
     for _ in 0..<5_000 {
-      guard let key = try? StoreKey(RandomPreference.text(&random)) else { continue }
+      guard let key = try? KeyName(RandomPreference.text(&random)) else { continue }
       #expect(PreferenceName.key(of: PreferenceName(key).string) == key)
       #expect(PreferenceName.escapedKey(of: PreferenceName.escaped(key)) == key)
     }

@@ -39,10 +39,10 @@ final class Heard: Sendable {
 
 extension SlotEngine {
   func put(_ key: String, _ text: String) async throws {
-    try await commit(WriteBatch([.put(StoreKey(key), Data(text.utf8))]), from: StoreOrigin())
+    try await commit(WriteBatch([.put(KeyName(key), Data(text.utf8))]), from: StoreOrigin())
   }
 
   func text(_ key: String) async throws -> String? {
-    try await entry(StoreKey(key)).map { String(decoding: $0.value, as: UTF8.self) }
+    try await entry(KeyName(key)).map { String(decoding: $0.value, as: UTF8.self) }
   }
 }

@@ -60,8 +60,8 @@ final class PreferenceFixture: Sendable {
     }
   }
 
-  func open(_ configure: (inout SlotConfiguration) -> Void = { _ in }) async throws -> SlotEngine {
-    var configuration = SlotConfiguration()
+  func open(_ configure: (inout SlotEngine.Configuration) -> Void = { _ in }) async throws -> SlotEngine {
+    var configuration = SlotEngine.Configuration()
     configure(&configuration)
     return try await use { [configuration] in
       try await SlotEngine.preferences(suite: suite, configuration: configuration)

@@ -52,11 +52,11 @@ enum RandomPreference {
   }
 
   private static func dictionary(_ random: inout some RandomNumberGenerator, _ depth: Int) -> PreferenceValue {
-    var entries: [PreferenceEntry] = []
+    var entries: [PreferenceValue.Entry] = []
     for _ in 0..<Int.random(in: 0...3, using: &random) {
       let name = text(&random)
       guard !entries.contains(where: { $0.name == name }) else { continue }
-      entries.append(PreferenceEntry(name, value(&random, depth: depth - 1)))
+      entries.append(PreferenceValue.Entry(name, value(&random, depth: depth - 1)))
     }
     return .dictionary(entries.sorted { $0.name < $1.name })
   }

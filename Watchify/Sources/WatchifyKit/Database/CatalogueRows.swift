@@ -78,7 +78,7 @@ enum CatalogueRows {
   /// Writes the result of a comparison; returns the rows of the changed products.
   @discardableResult
   static func apply(
-    _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteTransaction
+    _ changes: ChangeSet, store: Int64, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws -> [Int64] {
     let rows = try changes.products.map { change in
       // Another market has other values of the product itself.
@@ -115,7 +115,7 @@ enum CatalogueRows {
   }
 
   /// Gives products and their variants new ids, in their news and wishes as well.
-  static func renew(_ renewals: [ProductRenewal], store: Int64, in transaction: SQLiteTransaction) throws {
+  static func renew(_ renewals: [ProductRenewal], store: Int64, in transaction: SQLiteDatabase.Transaction) throws {
     for renewal in renewals {
       let product: [SQLiteValue] = [.integer(store), .integer(renewal.old), .integer(renewal.new)]
       try transaction.execute("UPDATE products SET id = ?3 WHERE store = ?1 AND id = ?2", product)
@@ -148,7 +148,7 @@ enum CatalogueRows {
     """
 
   private static func write(
-    _ product: StoredProduct, isNew: Bool, _ store: Int64, _ now: Date, _ transaction: SQLiteTransaction
+    _ product: StoredProduct, isNew: Bool, _ store: Int64, _ now: Date, _ transaction: SQLiteDatabase.Transaction
   ) throws -> Int64 {
     let missing = product.missingReads > 0
     var values: [SQLiteValue] = [
@@ -185,7 +185,7 @@ enum CatalogueRows {
 
   // MARK: Searching
 
-  private static func index(_ row: Int64, _ transaction: SQLiteTransaction) throws {
+  private static func index(_ row: Int64, _ transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       "INSERT INTO product_titles (rowid, folded_title) SELECT row, folded_title FROM products WHERE row = ?1",
       [.integer(row)])
@@ -195,7 +195,7 @@ enum CatalogueRows {
   /// titles change.
   @discardableResult
   static func unindex(
-    _ condition: String, _ arguments: [SQLiteValue], _ transaction: SQLiteTransaction
+    _ condition: String, _ arguments: [SQLiteValue], _ transaction: SQLiteDatabase.Transaction
   ) throws -> Bool {
     let rows = try transaction.query("SELECT row FROM products WHERE \(condition)", arguments) { $0.integer(0) }
     guard !rows.isEmpty else { return false }
@@ -208,7 +208,7 @@ enum CatalogueRows {
   }
 
   private static func write(
-    _ variant: StoredVariant, _ product: Int64, _ now: Date, _ transaction: SQLiteTransaction
+    _ variant: StoredVariant, _ product: Int64, _ now: Date, _ transaction: SQLiteDatabase.Transaction
   ) throws {
     try transaction.execute(
       """

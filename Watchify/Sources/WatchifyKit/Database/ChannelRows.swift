@@ -25,7 +25,7 @@ enum ChannelRows {
   }
 
   /// Inserts a channel; returns `false` if its name is taken.
-  static func insert(_ channel: ChannelDTO, in transaction: SQLiteTransaction) throws -> Bool {
+  static func insert(_ channel: ChannelDTO, in transaction: SQLiteDatabase.Transaction) throws -> Bool {
     let isTaken = try transaction.query(
       "SELECT EXISTS (SELECT 1 FROM channels WHERE name = ?1)", [.text(channel.name)]
     ) { $0.flag(0) }[0]
@@ -43,7 +43,7 @@ enum ChannelRows {
   }
 
   /// Deletes a channel with its state and its undelivered events; returns it, or `nil` if there is none.
-  static func delete(_ name: String, in transaction: SQLiteTransaction) throws -> UUID? {
+  static func delete(_ name: String, in transaction: SQLiteDatabase.Transaction) throws -> UUID? {
     let id = try transaction.query("DELETE FROM channels WHERE name = ?1 RETURNING id", [.text(name)]) { $0.text(0) }
     guard let id = id.first.flatMap(UUID.init(uuidString:)) else { return nil }
     try forget(name, in: transaction)
@@ -51,7 +51,7 @@ enum ChannelRows {
   }
 
   /// Deletes all that is recorded about the channel of a name.
-  private static func forget(_ name: String, in transaction: SQLiteTransaction) throws {
+  private static func forget(_ name: String, in transaction: SQLiteDatabase.Transaction) throws {
     for table in ["outbox", "channel_states", "stock_told", "shown"] {
       try transaction.execute("DELETE FROM \(table) WHERE channel = ?1", [.text(name)])
     }
@@ -88,7 +88,7 @@ enum ChannelRows {
   }
 
   /// Records a delivery, which ends the pause after failures.
-  static func succeed(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws {
+  static func succeed(_ channel: String, at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       """
       INSERT INTO channel_states (channel, last_success) VALUES (?1, ?2)
@@ -99,7 +99,7 @@ enum ChannelRows {
   /// Records a failure, which begins or prolongs the channel's pause.
   /// - Parameter delay: returns the time until the next attempt, in seconds, from the number of consecutive failures.
   static func fail(
-    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction,
+    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteDatabase.Transaction,
     delay: (Int) -> TimeInterval
   ) throws {
     let failures = try transaction.query(
@@ -117,7 +117,7 @@ enum ChannelRows {
   /// refusals in a row the parts of refused messages wait, and only other messages are tried.
   /// - Parameter delay: the time until they are tried again, in seconds.
   static func refuse(
-    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteTransaction, delay: TimeInterval
+    _ channel: String, _ reason: String, at now: Date, in transaction: SQLiteDatabase.Transaction, delay: TimeInterval
   ) throws {
     let refusals = try transaction.query(
       """
@@ -138,7 +138,7 @@ enum ChannelRows {
   // MARK: Events that were given up
 
   /// Adds to the number of events that were given up.
-  static func miss(_ count: Int, of channel: String, in transaction: SQLiteTransaction) throws {
+  static func miss(_ count: Int, of channel: String, in transaction: SQLiteDatabase.Transaction) throws {
     guard count > 0 else { return }
     try transaction.execute(
       """
@@ -149,7 +149,7 @@ enum ChannelRows {
 
   /// Claims the message about the events that were given up; returns their number, or `nil` if there are none or
   /// another process delivers it.
-  static func claimMissed(_ channel: String, at now: Date, in transaction: SQLiteTransaction) throws -> Int? {
+  static func claimMissed(_ channel: String, at now: Date, in transaction: SQLiteDatabase.Transaction) throws -> Int? {
     try transaction.query(
       """
       UPDATE channel_states SET missed_claimed_at = ?2
@@ -166,14 +166,15 @@ enum ChannelRows {
   }
 
   /// Delays the message about the events that were given up, and only that.
-  static func postponeMissed(_ channel: String, until turn: Date, in transaction: SQLiteTransaction) throws {
+  static func postponeMissed(_ channel: String, until turn: Date, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       "UPDATE channel_states SET missed_not_before = ?2 WHERE channel = ?1", [.text(channel), .date(turn)])
   }
 
   /// Ends a claim: subtracts the events that a delivered message counted. Returns `false` if there is no claim, because
   /// the channel was removed in the meantime.
-  static func settleMissed(_ channel: String, delivered: Int, in transaction: SQLiteTransaction) throws -> Bool {
+  static func settleMissed(_ channel: String, delivered: Int, in transaction: SQLiteDatabase.Transaction) throws -> Bool
+  {
     try !transaction.query(
       """
       UPDATE channel_states SET missed = max(0, missed - ?2), missed_claimed_at = NULL

@@ -27,7 +27,8 @@ public struct EventFilter: Codable, Hashable, Sendable {
 enum EventRows {
   /// Inserts the changes of one sync as events; returns the events with their rows, in the order of the changes.
   static func insert(
-    _ news: [DetectedChange], store: StoreRecord, currency: String?, at now: Date, in transaction: SQLiteTransaction
+    _ news: [DetectedChange], store: StoreRecord, currency: String?, at now: Date,
+    in transaction: SQLiteDatabase.Transaction
   ) throws -> [(row: Int64, event: ChangeEventDTO)] {
     struct Piece: Hashable {
       var type: ChangeType
@@ -145,7 +146,7 @@ enum EventRows {
   }
 
   /// Marks the events that match a filter as read.
-  static func markRead(_ filter: EventFilter, in transaction: SQLiteTransaction) throws {
+  static func markRead(_ filter: EventFilter, in transaction: SQLiteDatabase.Transaction) throws {
     guard let scope = try Scope(filter, transaction) else { return }
     for type in scope.types {
       let unread = scope.condition(type, unreadOnly: true)
@@ -156,7 +157,7 @@ enum EventRows {
 
   /// Marks one event as read. The first event of a change stands for it in the counts: if it is this one, a sibling
   /// that is still unread becomes the first.
-  static func markRead(_ id: UUID, in transaction: SQLiteTransaction) throws {
+  static func markRead(_ id: UUID, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       """
       WITH pair AS (

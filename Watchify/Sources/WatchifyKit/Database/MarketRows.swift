@@ -116,7 +116,7 @@ enum MarketRows {
 
   /// Saves the current values of one market and restores those of another.
   static func change(
-    from old: Market, to new: Market, store: Int64, at now: Date, in transaction: SQLiteTransaction
+    from old: Market, to new: Market, store: Int64, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws {
     let own = "product IN (SELECT row FROM products WHERE store = ?1)"
     try transaction.execute(
@@ -163,7 +163,7 @@ enum MarketRows {
   /// Writes the state of a store that is kept between reads.
   static func remember(
     _ reading: ShopReading, _ changes: ChangeSet, market: Market, store: Int64, at now: Date,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) throws {
     try transaction.execute(
       "INSERT OR REPLACE INTO markets VALUES (?1, ?2, ?3, ?4)",

@@ -18,7 +18,7 @@ public final class ModelContainer: Sendable {
     var configuration = StorageConfiguration()
     configuration.application = "watchify"
     configuration.engines[WatchifySettings.home] = database.engine
-    configuration.memory = .engine(WatchifySettings.home)
+    configuration.stateDomain = .engine(WatchifySettings.home)
     settings = StorageRouter(configuration: configuration)
     try await settings.registerCatalog(WatchifySettings())
   }

@@ -9,11 +9,11 @@ struct NewsJudge {
   private let channel: String
   private let preferences: NotificationPreferences
   private let rules: DetectionRules
-  private let transaction: SQLiteTransaction
+  private let transaction: SQLiteDatabase.Transaction
 
   init(
     _ channel: String, _ preferences: NotificationPreferences, _ rules: DetectionRules,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) {
     (self.channel, self.preferences, self.rules, self.transaction) = (channel, preferences, rules, transaction)
   }

@@ -49,7 +49,7 @@ enum OutboxRows {
   /// at the earliest of their turns, so a newer one never delays those that wait.
   static func enqueue(
     _ events: [(row: Int64, event: ChangeEventDTO)], store: StoreRecord, _ preferences: NotificationPreferences,
-    at now: Date, in transaction: SQLiteTransaction
+    at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws {
     // Usual, and saves a query for each event.
     let isEmpty = try transaction.query(
@@ -76,7 +76,8 @@ enum OutboxRows {
   }
 
   /// Returns the channels with undelivered events about a subject.
-  private static func waiting(about subject: NewsSubject, in transaction: SQLiteTransaction) throws -> [String] {
+  private static func waiting(about subject: NewsSubject, in transaction: SQLiteDatabase.Transaction) throws -> [String]
+  {
     try transaction.query(
       "SELECT DISTINCT o.channel FROM events AS e CROSS JOIN outbox AS o ON o.event = e.row WHERE \(subject.condition)",
       subject.values
@@ -100,14 +101,16 @@ enum OutboxRows {
 
   /// Gives up the events whose deliveries failed after `lifetime`. Others wait for `longestLifetime`: a device that is
   /// off delivers nothing, and a failure before it was off says nothing about now.
-  static func purge(at now: Date, in transaction: SQLiteTransaction) throws {
+  static func purge(at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     try giveUp(
       """
       \(isFree(at: now)) AND (o.created_at < ?1 OR o.late_failures >= \(failures))
       """, [.date(now.addingTimeInterval(-longestLifetime))], transaction)
   }
 
-  private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteTransaction) throws {
+  private static func giveUp(_ condition: String, _ values: [SQLiteValue], _ transaction: SQLiteDatabase.Transaction)
+    throws
+  {
     let counts = try transaction.query(
       "SELECT o.channel, count(*) FROM outbox AS o WHERE \(condition) GROUP BY 1", values
     ) { (channel: $0.text(0), count: Int($0.integer(1))) }
@@ -131,7 +134,7 @@ enum OutboxRows {
   ///   - transaction: the transaction.
   static func claim(
     _ channel: String, only ids: Set<UUID>? = nil, ofAllStores: Bool = false, _ preferences: NotificationPreferences,
-    _ rules: DetectionRules, at now: Date, in transaction: SQLiteTransaction
+    _ rules: DetectionRules, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws -> Batch? {
     try purge(at: now, in: transaction)
     guard try ChannelRows.state(of: channel, at: now, in: transaction).nextAttempt == nil else { return nil }
@@ -166,7 +169,7 @@ enum OutboxRows {
 
   /// Returns an SQL condition for the rows `o` of a channel that may be delivered; ?1 is the channel, ?2 the date.
   private static func dueCondition(
-    _ channel: String, _ ids: Set<UUID>?, at now: Date, in transaction: SQLiteTransaction
+    _ channel: String, _ ids: Set<UUID>?, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws -> String {
     var conditions = [isFree(at: now), "(o.not_before <= ?2 OR o.not_before > ?2 + \(Int(longestWait * 1_000)))"]
     if let ids { conditions.append("o.event IN (\(EventRows.rows(of: ids)))") }
@@ -187,7 +190,7 @@ enum OutboxRows {
 
   /// Claims the other events about the subjects of claimed ones, due or not, since they are judged together.
   private static func extend(
-    _ claim: String, of channel: String, at now: Date, in transaction: SQLiteTransaction
+    _ claim: String, of channel: String, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws {
     let isRest = try transaction.query(
       "SELECT EXISTS (SELECT 1 FROM outbox AS o WHERE o.channel = ?1 AND o.claim IS NOT ?2 AND \(isFree(at: now)))",
@@ -205,7 +208,7 @@ enum OutboxRows {
   }
 
   /// Whether a batch is still claimed: neither its channel was removed, nor has its claim expired and been taken over.
-  static func holds(_ batch: Batch, in transaction: SQLiteTransaction) throws -> Bool {
+  static func holds(_ batch: Batch, in transaction: SQLiteDatabase.Transaction) throws -> Bool {
     try transaction.query(
       "SELECT EXISTS (SELECT 1 FROM outbox WHERE channel = ?1 AND claim = ?2)",
       [.text(batch.channel), .text(batch.claim)]
@@ -214,7 +217,7 @@ enum OutboxRows {
 
   /// Deletes the rows of a batch.
   /// - Parameter delivered: whether it was delivered; otherwise nothing of it is news.
-  static func finish(_ batch: Batch, delivered: Bool, at now: Date, in transaction: SQLiteTransaction) throws {
+  static func finish(_ batch: Batch, delivered: Bool, at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     if delivered {
       let rows = String(decoding: try JSONEncoder().encode(batch.rows), as: UTF8.self)
       try transaction.execute(
@@ -235,7 +238,7 @@ enum OutboxRows {
   ///   - transaction: the transaction.
   static func giveBack(
     _ batch: Batch, isUncertain: Bool, dividedFrom division: Date? = nil, at now: Date,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) throws {
     if !isUncertain { try ToldStock.end(batch, in: transaction) }
     // Which of several events was refused is unknown.
@@ -254,7 +257,7 @@ enum OutboxRows {
   }
 
   /// Makes the parts of messages that the server of a channel refused due.
-  static func release(_ channel: String, in transaction: SQLiteTransaction) throws {
+  static func release(_ channel: String, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       "UPDATE outbox SET not_before = 0 WHERE channel = ?1 AND most IS NOT NULL", [.text(channel)])
   }

@@ -16,7 +16,7 @@ enum RestRows {
   }
 
   /// Stores a pause. An existing pause that ends later is kept, unless its end shows that the clock was set back.
-  static func keep(_ rest: Rest, in transaction: SQLiteTransaction) throws {
+  static func keep(_ rest: Rest, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       """
       INSERT INTO rests VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE
@@ -29,14 +29,14 @@ enum RestRows {
   }
 
   /// Resets the refusals of a shop, and of Shopify, after a successful read.
-  static func served(_ domain: String, at now: Date, in transaction: SQLiteTransaction) throws {
+  static func served(_ domain: String, at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       "UPDATE rests SET refusals = 0, since = ?2 WHERE shop IN (?1, '') AND refusals > 0 AND until <= ?2",
       [.text(domain), .date(now)])
   }
 
   /// Ends pauses.
-  static func end(_ rests: [Rest], at now: Date, in transaction: SQLiteTransaction) throws {
+  static func end(_ rests: [Rest], at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     for rest in rests {
       try transaction.execute(
         "UPDATE rests SET until = 0, refusals = 0, since = ?2 WHERE shop = ?1",

@@ -6,8 +6,8 @@ protocol Querying {
   func query<R>(_ sql: String, _ arguments: [SQLiteValue], _ row: (SQLiteRow) throws -> R) throws -> [R]
 }
 
-extension SQLiteReadTransaction: Querying {}
-extension SQLiteTransaction: Querying {}
+extension SQLiteDatabase.ReadTransaction: Querying {}
+extension SQLiteDatabase.Transaction: Querying {}
 
 extension SQLiteRow {
   func optionalText(_ column: Int) -> String? { isNull(column) ? nil : text(column) }

@@ -4,19 +4,19 @@ import CofferSQLite
 /// a released migration.
 enum Schema {
   static let migrations = [
-    SQLiteMigration("1 stores and products") { transaction in try transaction.execute(stores + products) },
-    SQLiteMigration("2 events and outbox") { transaction in try transaction.execute(events + outbox) },
-    SQLiteMigration("3 rests of single shops") { transaction in try transaction.execute(rests) },
-    SQLiteMigration("4 page validators") { transaction in try transaction.execute(validators) },
-    SQLiteMigration("5 markets and what was told") { transaction in
+    SQLiteDatabase.Migration("1 stores and products") { transaction in try transaction.execute(stores + products) },
+    SQLiteDatabase.Migration("2 events and outbox") { transaction in try transaction.execute(events + outbox) },
+    SQLiteDatabase.Migration("3 rests of single shops") { transaction in try transaction.execute(rests) },
+    SQLiteDatabase.Migration("4 page validators") { transaction in try transaction.execute(validators) },
+    SQLiteDatabase.Migration("5 markets and what was told") { transaction in
       try transaction.execute(markets + told + unread + unreadable)
     },
-    SQLiteMigration("6 wishes") { transaction in try transaction.execute(wishes) },
-    SQLiteMigration("7 channels") { transaction in try transaction.execute(channels) },
-    SQLiteMigration("8 what each channel told") { transaction in try transaction.execute(toldByChannel) },
-    SQLiteMigration("9 numbers of products") { transaction in try transaction.execute(counts) },
-    SQLiteMigration("10 failures of old news") { transaction in try transaction.execute(lateFailures) },
-    SQLiteMigration("11 unread news is counted once for each sync") { transaction in
+    SQLiteDatabase.Migration("6 wishes") { transaction in try transaction.execute(wishes) },
+    SQLiteDatabase.Migration("7 channels") { transaction in try transaction.execute(channels) },
+    SQLiteDatabase.Migration("8 what each channel told") { transaction in try transaction.execute(toldByChannel) },
+    SQLiteDatabase.Migration("9 numbers of products") { transaction in try transaction.execute(counts) },
+    SQLiteDatabase.Migration("10 failures of old news") { transaction in try transaction.execute(lateFailures) },
+    SQLiteDatabase.Migration("11 unread news is counted once for each sync") { transaction in
       try transaction.execute("DROP TRIGGER event_added")  // `EventRows` counts what it inserts.
     },
   ]

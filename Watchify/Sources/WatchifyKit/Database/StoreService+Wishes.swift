@@ -206,7 +206,7 @@ extension StoreService {
   }
 
   /// Records what fulfils a wish now, without news.
-  private static func begin(_ wish: WishRecord, at now: Date, in transaction: SQLiteTransaction) throws {
+  private static func begin(_ wish: WishRecord, at now: Date, in transaction: SQLiteDatabase.Transaction) throws {
     for store in try StoreRecord.all("", [], in: transaction) where wish.store == nil || wish.store == store.no {
       guard let market = store.market else { continue }
       var judge = WishJudge(store: store.no, market: market, at: now, in: transaction)

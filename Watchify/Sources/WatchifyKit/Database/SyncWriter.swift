@@ -31,7 +31,7 @@ struct SyncWriter: Sendable {
   }
 
   /// Records that nothing has changed since the last read.
-  func confirm(in transaction: SQLiteTransaction) throws {
+  func confirm(in transaction: SQLiteDatabase.Transaction) throws {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncFailure.storeNotFound }
     guard store.generation == claimed.generation else { return }
     try transaction.execute(
@@ -42,7 +42,7 @@ struct SyncWriter: Sendable {
 
   /// Writes the changes and returns their events. A read is dropped if the store was written since the read began,
   /// because the stored data is then newer.
-  func write(_ changes: ChangeSet, in transaction: SQLiteTransaction) throws -> [ChangeEventDTO] {
+  func write(_ changes: ChangeSet, in transaction: SQLiteDatabase.Transaction) throws -> [ChangeEventDTO] {
     guard let store = try StoreRecord.find(claimed.id, in: transaction) else { throw SyncFailure.storeNotFound }
     guard store.generation == claimed.generation else { return [] }
     let currency = reading.currency ?? store.currency
@@ -80,7 +80,7 @@ struct SyncWriter: Sendable {
   /// Judges the wishes about the store; returns their news.
   private func judge(
     _ changes: ChangeSet, _ rows: [Int64], _ store: StoreRecord, _ market: Market, _ readAt: Date?,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) throws -> [DetectedChange] {
     if changes.leftMarket == nil, let before = store.market {
       try WishJudge.rename(from: before, to: market, store: store.no, in: transaction)

@@ -7,7 +7,7 @@ enum ToldStock {
   /// Returns the date from which a channel may notify of a variant's stock again.
   static func turn(
     _ subject: NewsSubject, _ channel: String, _ preferences: NotificationPreferences, at now: Date,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) throws -> Date {
     let told = try transaction.query(
       "SELECT told_at FROM stock_told WHERE store = ?1 AND product = ?2 AND variant = ?3 AND channel = ?4",
@@ -19,14 +19,16 @@ enum ToldStock {
   }
 
   /// Records the beginning of a notification, which counts unless it fails.
-  static func begin(_ subject: NewsSubject, _ channel: String, at now: Date, in transaction: SQLiteTransaction) throws {
+  static func begin(_ subject: NewsSubject, _ channel: String, at now: Date, in transaction: SQLiteDatabase.Transaction)
+    throws
+  {
     try transaction.execute(
       "INSERT OR REPLACE INTO stock_told VALUES (?1, ?2, ?3, ?4, ?5)",
       [.integer(subject.store), .integer(subject.product), .optional(subject.variant), .text(channel), .date(now)])
   }
 
   /// Deletes the records of a batch that was not delivered.
-  static func end(_ batch: OutboxRows.Batch, in transaction: SQLiteTransaction) throws {
+  static func end(_ batch: OutboxRows.Batch, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute(
       """
       DELETE FROM stock_told WHERE channel = ?1 AND told_at = ?3 AND (store, product, variant) IN (

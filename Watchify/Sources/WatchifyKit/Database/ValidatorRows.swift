@@ -29,7 +29,7 @@ enum ValidatorRows {
 
   /// Replaces the validators of a store with those of a complete read; deletes them if there are none.
   static func keep(
-    _ validators: [PageValidator], of store: StoreRecord, at now: Date, in transaction: SQLiteTransaction
+    _ validators: [PageValidator], of store: StoreRecord, at now: Date, in transaction: SQLiteDatabase.Transaction
   ) throws {
     guard !validators.isEmpty else { return try forget(store.no, in: transaction) }
     try transaction.execute(
@@ -40,7 +40,7 @@ enum ValidatorRows {
       ])
   }
 
-  static func forget(_ store: Int64, in transaction: SQLiteTransaction) throws {
+  static func forget(_ store: Int64, in transaction: SQLiteDatabase.Transaction) throws {
     try transaction.execute("DELETE FROM validators WHERE store = ?1", [.integer(store)])
   }
 }

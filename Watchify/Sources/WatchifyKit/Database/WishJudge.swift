@@ -19,7 +19,7 @@ struct WishJudge {
   /// The last read of the market, if this read returns to it from another one.
   private let returnsFrom: Date?
   private let now: Date
-  private let transaction: SQLiteTransaction
+  private let transaction: SQLiteDatabase.Transaction
   private var wishes: [Entry] = []
   /// The wishes about single products, by product, and those about searches, by text, as indices.
   private var byProduct: [Int64: [Int]] = [:]
@@ -43,7 +43,7 @@ struct WishJudge {
 
   init(
     store: Int64, market: Market, rules: DetectionRules = DetectionRules(), returnsFrom: Date? = nil, at now: Date,
-    in transaction: SQLiteTransaction
+    in transaction: SQLiteDatabase.Transaction
   ) {
     self.store = store
     self.market = market
@@ -264,7 +264,8 @@ struct WishJudge {
   // MARK: Markets
 
   /// Carries the judgements over when a shop begins or stops to state its currency, which is no change of market.
-  static func rename(from old: Market, to new: Market, store: Int64, in transaction: SQLiteTransaction) throws {
+  static func rename(from old: Market, to new: Market, store: Int64, in transaction: SQLiteDatabase.Transaction) throws
+  {
     guard old != new else { return }
     let names: [SQLiteValue] = [.integer(store), .text(old.text), .text(new.text)]
     for table in ["wish_markets", "wish_matches"] {

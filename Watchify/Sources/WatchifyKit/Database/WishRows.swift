@@ -79,7 +79,7 @@ enum WishRows {
   }
 
   /// Inserts a wish.
-  static func insert(_ wish: WishRecord, in transaction: SQLiteTransaction) throws -> WishRecord {
+  static func insert(_ wish: WishRecord, in transaction: SQLiteDatabase.Transaction) throws -> WishRecord {
     var wish = wish
     wish.no = try transaction.query(
       """
@@ -111,7 +111,7 @@ enum WishRows {
   }
 
   /// Deletes the judgements of a wish, so that the next one is a baseline, and its undelivered news.
-  static func forget(_ wish: WishRecord, in transaction: SQLiteTransaction) throws {
+  static func forget(_ wish: WishRecord, in transaction: SQLiteDatabase.Transaction) throws {
     for table in ["wish_markets", "wish_matches"] {
       try transaction.execute("DELETE FROM \(table) WHERE wish = ?1", [.integer(wish.no)])
     }
@@ -120,7 +120,7 @@ enum WishRows {
       [.text(wish.id.uuidString)])
   }
 
-  static func delete(_ wish: WishRecord, in transaction: SQLiteTransaction) throws {
+  static func delete(_ wish: WishRecord, in transaction: SQLiteDatabase.Transaction) throws {
     try forget(wish, in: transaction)
     try transaction.execute("DELETE FROM shown WHERE thread = ?1", [.text(wish.id.uuidString)])
     try transaction.execute("DELETE FROM wishes WHERE no = ?1", [.integer(wish.no)])
@@ -138,7 +138,7 @@ enum WishRows {
   /// in some hours, however often it comes true. `nil` if the event is not about a wish.
   static func turn(
     _ event: ChangeEventDTO, store: Int64, _ preferences: NotificationPreferences, _ now: Date,
-    _ transaction: SQLiteTransaction
+    _ transaction: SQLiteDatabase.Transaction
   ) throws -> Date? {
     guard let wish = event.wishId, let product = event.productShopifyId else { return nil }
     let told = try transaction.query(

@@ -23,8 +23,8 @@ actor PictureCache {
   private let origin = StoreOrigin()
   private var store: SlotEngine?
   private var isUsable = true
-  private var waiting: [StoreKey: Task<ShopPicture?, any Error>] = [:]
-  private var missing: [StoreKey: ContinuousClock.Instant] = [:]
+  private var waiting: [KeyName: Task<ShopPicture?, any Error>] = [:]
+  private var missing: [KeyName: ContinuousClock.Instant] = [:]
   /// The bytes of all stored pictures; `nil` before they were counted.
   private var size: Int?
 
@@ -38,7 +38,7 @@ actor PictureCache {
   /// - Throws: ``Busy``, `URLError` if the server does not answer.
   func picture(at address: String, isLocal: Bool) async throws -> ShopPicture? {
     // A shop of the web must not show what only shops of this device may name.
-    guard let key = try? StoreKey((isLocal ? "local " : "web ") + address) else {
+    guard let key = try? KeyName((isLocal ? "local " : "web ") + address) else {
       return try await source.picture(at: address, isLocal: isLocal)  // Too long for a name of the store.
     }
     if let stored = await stored(key) { return stored }
@@ -68,7 +68,7 @@ actor PictureCache {
     store = nil
   }
 
-  private func remember(missing key: StoreKey) {
+  private func remember(missing key: KeyName) {
     if missing.count >= 1_000 { missing = missing.filter { $0.value + Self.pause > .now } }
     if missing.count >= 1_000 { missing = [:] }
     missing[key] = .now
@@ -86,14 +86,14 @@ actor PictureCache {
     return opened
   }
 
-  private func stored(_ key: StoreKey) async -> ShopPicture? {
+  private func stored(_ key: KeyName) async -> ShopPicture? {
     guard let store = await engine() else { return nil }
     // A damaged file is in the quarantine now, and its picture is requested again.
     guard let entry = try? await store.entry(key) else { return nil }
     return ShopPicture(entry.value)
   }
 
-  private func put(_ key: StoreKey, _ picture: ShopPicture) async {
+  private func put(_ key: KeyName, _ picture: ShopPicture) async {
     guard let store = await engine() else { return }
     var batch = WriteBatch(durability: .relaxed)
     batch.put(key, picture.data)

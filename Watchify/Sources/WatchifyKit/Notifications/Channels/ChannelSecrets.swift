@@ -69,7 +69,7 @@ public actor ChannelSecrets {
     try await open { try await $0.delete(Self.key(channel)) }
   }
 
-  private static func key(_ channel: UUID) throws -> StoreKey { try StoreKey("channel/\(channel.uuidString)") }
+  private static func key(_ channel: UUID) throws -> KeyName { try KeyName("channel/\(channel.uuidString)") }
 
   private func open<R: Sendable>(_ body: (TypedStore) async throws -> R) async throws -> R {
     let engine = try await chain.open()

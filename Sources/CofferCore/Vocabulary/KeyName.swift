@@ -7,11 +7,11 @@ import Foundation
 /// Keys sort by their bytes.
 ///
 /// ```swift
-/// let theme = StoreKey("settings/theme")
+/// let theme = KeyName("settings/theme")
 /// ```
 ///
 /// Every string of that size is a valid key in every store: `../x`, `a/b`, `CON` and emoji are ordinary keys.
-public struct StoreKey: Sendable {
+public struct KeyName: Sendable {
   /// The maximum size of a key, in UTF-8 bytes.
   public static let maximumSize = 1_024
 
@@ -56,7 +56,7 @@ public struct StoreKey: Sendable {
   }
 
   /// Returns whether the bytes of this key start with those of `prefix`.
-  public func hasPrefix(_ prefix: StoreKey) -> Bool {
+  public func hasPrefix(_ prefix: KeyName) -> Bool {
     withBytes { mine in
       prefix.withBytes { other in
         mine.count >= other.count && compareBytes(mine, other, count: other.count) == 0
@@ -65,10 +65,10 @@ public struct StoreKey: Sendable {
   }
 }
 
-extension StoreKey: ExpressibleByStringLiteral {
+extension KeyName: ExpressibleByStringLiteral {
   /// Creates a key from a string literal, as in `engine.entry("settings/theme")`.
   /// - Precondition: The literal has 1 to ``maximumSize`` bytes. For a string that is not written in the source code
-  ///   use `StoreKey(_:)`, which throws.
+  ///   use `KeyName(_:)`, which throws.
   public init(stringLiteral literal: StaticString) {
     let text = literal.description
     precondition(
@@ -77,9 +77,9 @@ extension StoreKey: ExpressibleByStringLiteral {
   }
 }
 
-extension StoreKey: Hashable {
+extension KeyName: Hashable {
   @inlinable
-  public static func == (left: StoreKey, right: StoreKey) -> Bool {
+  public static func == (left: KeyName, right: KeyName) -> Bool {
     // A copy of a key is the same two words, as is a short key of the same bytes: no reference is counted.
     if MemoryLayout<String>.size == 16,
       unsafeBitCast(left.string, to: (UInt64, UInt64).self) == unsafeBitCast(right.string, to: (UInt64, UInt64).self)
@@ -90,7 +90,7 @@ extension StoreKey: Hashable {
   }
 
   @usableFromInline
-  func hasBytes(of other: StoreKey) -> Bool {
+  func hasBytes(of other: KeyName) -> Bool {
     withBytes { l in
       other.withBytes { r in l.count == r.count && compareBytes(l, r, count: l.count) == 0 }
     }
@@ -102,8 +102,8 @@ extension StoreKey: Hashable {
   }
 }
 
-extension StoreKey: Comparable {
-  public static func < (left: StoreKey, right: StoreKey) -> Bool {
+extension KeyName: Comparable {
+  public static func < (left: KeyName, right: KeyName) -> Bool {
     left.withBytes { l in
       right.withBytes { r in
         let order = compareBytes(l, r, count: min(l.count, r.count))
@@ -113,7 +113,7 @@ extension StoreKey: Comparable {
   }
 }
 
-extension StoreKey: CustomStringConvertible {
+extension KeyName: CustomStringConvertible {
   public var description: String { string }
 }
 

@@ -9,9 +9,9 @@ public import Foundation
 /// those who can write the anchor: whoever can put back older copies of both is not noticed. The record is
 /// authenticated under the key ring of the store and contains nothing secret.
 ///
-/// Both methods are called in a task that is cancelled when the deadline of the ``FreshnessSettings`` passes; the store
-/// does not wait for the end of the call then. A call that has to block belongs on a thread of its own.
-public protocol FreshnessAnchor: Sendable {
+/// Both methods are called in a task that is cancelled when the deadline of the ``RollbackProtection`` passes; the
+/// store does not wait for the end of the call then. A call that has to block belongs on a thread of its own.
+public protocol RollbackAnchor: Sendable {
   /// The location of the anchor in messages, such as `file:/var/lib/shop/anchor`.
   var description: String { get }
 

@@ -3,14 +3,14 @@ public import CofferCore
 /// A kind of store that another module adds: the scheme of its locations and the functions that open them.
 ///
 /// ```swift
-/// let postgres = StoreScheme(
+/// let postgres = LocationScheme(
 ///   "postgresql", form: "postgresql:URL", meaning: "a database server",
 ///   exists: { _ in true }, open: { address, options in try await PostgresEngine.open(address) })
 /// var options = StoreOptions()
 /// options.schemes = [postgres]
 /// let engine = try await StoreLocation("postgresql:shop", schemes: options.schemes).open(options)
 /// ```
-public struct StoreScheme: Sendable {
+public struct LocationScheme: Sendable {
   /// The text before the colon: ASCII letters, digits, `+` and `-`.
   public let name: String
   /// The form of a location, for help texts.
@@ -63,15 +63,17 @@ public struct StoreScheme: Sendable {
   }
 }
 
-extension StoreScheme {
+extension LocationScheme {
   /// Returns the scheme with a name: one of those given, or a registered one.
-  package static func named(_ name: some StringProtocol, in schemes: [StoreScheme]) -> StoreScheme? {
+  package static func named(_ name: some StringProtocol, in schemes: [LocationScheme]) -> LocationScheme? {
     all(schemes).first { $0.name == name }
-      ?? EngineScheme.registered.first { $0.aliases.contains { $0 == name } }.map(StoreScheme.init)
+      ?? EngineScheme.registered.first { $0.aliases.contains { $0 == name } }.map(LocationScheme.init)
   }
 
   /// The given schemes and the registered ones.
-  static func all(_ schemes: [StoreScheme]) -> [StoreScheme] { schemes + EngineScheme.registered.map(StoreScheme.init) }
+  static func all(_ schemes: [LocationScheme]) -> [LocationScheme] {
+    schemes + EngineScheme.registered.map(LocationScheme.init)
+  }
 
   private init(_ scheme: EngineScheme) {
     self.init(scheme.name, form: scheme.form, meaning: scheme.meaning, check: scheme.check, exists: scheme.exists) {
@@ -79,7 +81,7 @@ extension StoreScheme {
       let database = options.database
       return try await scheme.open(
         address,
-        EngineOptions(
+        EngineScheme.Options(
           createsIfMissing: options.createsIfMissing, access: options.access, clock: database.clock,
           events: options.events, onDamage: database.onDamage))
     }

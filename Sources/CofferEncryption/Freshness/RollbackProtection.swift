@@ -3,17 +3,18 @@ import CofferCore
 /// How an encrypted store notices that an older copy of it was put back.
 ///
 /// ```swift
-/// var configuration = EncryptionConfiguration()
-/// configuration.freshness = FreshnessSettings(anchor: FileAnchor(URL(fileURLWithPath: "/mnt/other/shop.anchor")))
-/// let engine = try await EncryptedEngine.open(base, key: key, configuration: configuration)
+/// var configuration = EncryptedEngine.Configuration()
+/// configuration.rollbackProtection = RollbackProtection(anchor: FileAnchor(URL(fileURLWithPath:
+/// "/mnt/other/shop.anchor"))) let engine = try await EncryptedEngine.open(base, key: key, configuration:
+/// configuration)
 /// ```
 ///
 /// The store counts in an authenticated record of its own, and the anchor keeps the latest number. A store whose number
 /// is lower, or whose key ring is older, is refused with `rolledBack` when it is opened. `docs/security.md` states what
 /// is noticed and what is not.
-public struct FreshnessSettings: Sendable {
+public struct RollbackProtection: Sendable {
   /// The anchor, which belongs to this store alone.
-  public var anchor: any FreshnessAnchor
+  public var anchor: any RollbackAnchor
 
   /// The time after a commit until the anchor is updated; a minute by default. An older copy from within this time is
   /// not noticed. The anchor is also updated when the store is flushed and closed.
@@ -24,7 +25,7 @@ public struct FreshnessSettings: Sendable {
 
   /// Creates settings.
   public init(
-    anchor: any FreshnessAnchor, interval: Duration = .seconds(60), timeout: Duration = .seconds(10)
+    anchor: any RollbackAnchor, interval: Duration = .seconds(60), timeout: Duration = .seconds(10)
   ) {
     self.anchor = anchor
     self.interval = interval

@@ -2,7 +2,7 @@
 /// mounted, the keyring unlocked, or the permission granted.
 ///
 /// ```swift
-/// let engine = ReopeningEngine(error, description: "file:/mnt/archive", capabilities: expected) {
+/// let engine = RetryingEngine(error, description: "file:/mnt/archive", capabilities: expected) {
 ///   try await SlotEngine.files(in: directory)
 /// }
 /// ```
@@ -10,7 +10,7 @@
 /// Every call that can throw tries to open the store, and throws the reason if that fails; a read never returns `nil`
 /// for a store that is not open. While ``changes(since:)`` or ``availability()`` has a subscriber, it also retries at a
 /// fixed interval, once per second by default.
-public final class ReopeningEngine: EngineDecorator {
+public final class RetryingEngine: EngineDecorator {
   private typealias Opening = Task<any StorageEngine, any Error>
 
   private struct State {
@@ -152,15 +152,15 @@ public final class ReopeningEngine: EngineDecorator {
     try await present().commit(batch, from: origin)
   }
 
-  public func entry(_ key: StoreKey) async throws -> StoreEntry? { try await present().entry(key) }
+  public func entry(_ key: KeyName) async throws -> StoreEntry? { try await present().entry(key) }
 
-  public func entries(_ keys: [StoreKey]) async throws -> [StoreEntry?] { try await present().entries(keys) }
+  public func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] { try await present().entries(keys) }
 
-  public func record(_ name: SystemRecordName) async throws -> SystemRecord? {
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
     try await present().record(name)
   }
 
-  public func summary(of key: StoreKey) async throws -> StoreEntrySummary? { try await present().summary(of: key) }
+  public func summary(of key: KeyName) async throws -> StoreEntry.Summary? { try await present().summary(of: key) }
 
   public func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R

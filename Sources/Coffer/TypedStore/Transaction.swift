@@ -1,46 +1,48 @@
 import CofferCore
 public import Foundation
 
-/// The reads and writes of one attempt of `TypedStore.transaction`.
-///
-/// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
-/// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
-public final class StoreTransaction: Sendable {
-  package let attempt: TransactionAttempt
-  package let store: TypedStore
+extension TypedStore {
+  /// The reads and writes of one attempt of `TypedStore.transaction`.
+  ///
+  /// All reads are from one snapshot, and see the transaction's own writes. The writes are committed when the closure
+  /// returns. A transaction is valid inside the closure; afterwards its methods throw `closed`.
+  public final class Transaction: Sendable {
+    package let attempt: TransactionAttempt
+    package let store: TypedStore
 
-  init(_ attempt: TransactionAttempt, _ store: TypedStore) {
-    self.attempt = attempt
-    self.store = store
+    init(_ attempt: TransactionAttempt, _ store: TypedStore) {
+      self.attempt = attempt
+      self.store = store
+    }
+
+    /// Returns the value of a key, or `nil` when it is proven absent. The commit fails, and the closure runs again, if
+    /// another writer changes the key in the meantime.
+    /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
+    public func load<T: Decodable & Sendable>(_ type: T.Type, for key: KeyName) async throws -> T? {
+      try await attempt.load(CodedValue<T>(store: store, key: key))
+    }
+
+    /// Returns whether there is a value, without reading it. The commit fails, and the closure runs again, if another
+    /// writer changes the key in the meantime.
+    /// - Throws: `StorageError` when it cannot be determined.
+    public func exists(_ key: KeyName) async throws -> Bool { try await attempt.exists(key) }
+
+    /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
+    /// - Parameters:
+    ///   - value: the value.
+    ///   - key: the key of the value.
+    ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
+    /// - Throws: `StorageError` with code `encodingFailed`.
+    public func save<T: Encodable & Sendable>(_ value: T, for key: KeyName, expires: Date? = nil) throws {
+      try save(CodedValue(store: store, key: key).ready(value, expires: expires))
+    }
+
+    package func save(_ value: ReadyValue) throws { try attempt.put(value.key, value.encoded, value.box, value.traits) }
+
+    /// Removes a value. Removing a missing value is not an error.
+    /// - Throws: `StorageError` with code `closed` outside of the closure.
+    public func delete(_ key: KeyName) throws { try attempt.delete(key, store.traits) }
   }
-
-  /// Returns the value of a key, or `nil` when it is proven absent. The commit fails, and the closure runs again, if
-  /// another writer changes the key in the meantime.
-  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`, in which case they are kept.
-  public func load<T: Decodable & Sendable>(_ type: T.Type, for key: StoreKey) async throws -> T? {
-    try await attempt.load(CodedValue<T>(store: store, key: key))
-  }
-
-  /// Returns whether there is a value, without reading it. The commit fails, and the closure runs again, if another
-  /// writer changes the key in the meantime.
-  /// - Throws: `StorageError` when it cannot be determined.
-  public func exists(_ key: StoreKey) async throws -> Bool { try await attempt.exists(key) }
-
-  /// Stores a value, replacing any existing one. Nothing is visible to others before the transaction is committed.
-  /// - Parameters:
-  ///   - value: the value.
-  ///   - key: the key of the value.
-  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
-  /// - Throws: `StorageError` with code `encodingFailed`.
-  public func save<T: Encodable & Sendable>(_ value: T, for key: StoreKey, expires: Date? = nil) throws {
-    try save(CodedValue(store: store, key: key).ready(value, expires: expires))
-  }
-
-  package func save(_ value: ReadyValue) throws { try attempt.put(value.key, value.encoded, value.box, value.traits) }
-
-  /// Removes a value. Removing a missing value is not an error.
-  /// - Throws: `StorageError` with code `closed` outside of the closure.
-  public func delete(_ key: StoreKey) throws { try attempt.delete(key, store.traits) }
 }
 
 extension TypedStore {
@@ -73,7 +75,7 @@ extension TypedStore {
   ///   snapshots and preconditions, `outcomeUnknown`, after which the closure is not repeated. `CancellationError`.
   public func transaction<R: Sendable>(
     durability: StoreDurability = .full, id: TransactionID? = nil, within limit: Duration? = .seconds(30),
-    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
+    _ body: @escaping @Sendable (TypedStore.Transaction) async throws -> R
   ) async throws -> R {
     // A store that is open for reading only refuses the commit, if there is one.
     let needed: StoreCapabilities.Features =
@@ -90,7 +92,7 @@ extension TypedStore {
     return try await events.span(.transaction, at: engine.description, transaction: id) { span, _ in
       let conflicts = TransactionConflicts { [location = engine.description] count in
         let retry = StoreEvent.Retry(.transaction, attempt: count, code: .preconditionFailed)
-        events.tell(StoreEvent(location: location, .retried(retry)), in: span)
+        events.emit(StoreEvent(location: location, .retried(retry)), in: span)
       }
       return try await attempts(durability, id, within: limit, conflicts, body)
     }
@@ -98,7 +100,7 @@ extension TypedStore {
 
   private func attempts<R: Sendable>(
     _ durability: StoreDurability, _ id: TransactionID?, within limit: Duration?, _ conflicts: TransactionConflicts,
-    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
+    _ body: @escaping @Sendable (TypedStore.Transaction) async throws -> R
   ) async throws -> R {
     guard let limit else { return try await untilCommitted(durability, id, conflicts, body) }
     return try await withThrowingTaskGroup(of: R?.self) { group in
@@ -122,16 +124,16 @@ extension TypedStore {
 
   private func untilCommitted<R: Sendable>(
     _ durability: StoreDurability, _ id: TransactionID?, _ conflicts: TransactionConflicts,
-    _ body: @escaping @Sendable (StoreTransaction) async throws -> R
+    _ body: @escaping @Sendable (TypedStore.Transaction) async throws -> R
   ) async throws -> R {
     // The damaged values whose policies were run, with the errors of those that could not be replaced.
-    var handled: [StoreKey: (any Error)?] = [:]
+    var handled: [KeyName: (any Error)?] = [:]
     func once() async throws -> R? {
       let (outcome, attempt) = try await engine.withSnapshot { [location = engine.description] snapshot in
         let attempt = TransactionAttempt(snapshot, location: location)
         defer { attempt.end() }
         do {
-          return (Result<R, any Error>.success(try await body(StoreTransaction(attempt, self))), attempt)
+          return (Result<R, any Error>.success(try await body(TypedStore.Transaction(attempt, self))), attempt)
         } catch {
           return (.failure(error), attempt)
         }

@@ -1,0 +1,15 @@
+extension KeyRotation {
+  /// The state of a running ``KeyRotation``.
+  public struct State: Hashable, Sendable {
+    /// The number of values that were examined, of which some needed no change.
+    public internal(set) var values = 0
+    /// The number of values that the store held when they were counted; it may change meanwhile.
+    public internal(set) var totalValues = 0
+    /// The number of values that were written anew.
+    public internal(set) var changedValues = 0
+    /// The plain size of the values that were written anew, in bytes.
+    public internal(set) var changedBytes = 0
+    /// Whether all values are done.
+    public internal(set) var isFinished = false
+  }
+}

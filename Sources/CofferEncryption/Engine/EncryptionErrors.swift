@@ -63,8 +63,8 @@ extension StorageError {
     return StorageError(
       .wrongLabel, "The key ring of the store has \(shown(found)), not \(shown(label)).",
       advice: "If you have moved, renamed or copied it, open it with the label that the key ring has "
-        + "(EncryptedEngine.Configuration.label). Otherwise somebody has put another store in place of this one: restore it "
-        + "from a backup. No value was read or changed.")
+        + "(EncryptedEngine.Configuration.label). Otherwise somebody has put another store in place of this one: "
+        + "restore it from a backup. No value was read or changed.")
   }
 
   /// Returns the error for a value that was sealed by a later version.

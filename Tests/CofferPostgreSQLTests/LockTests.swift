@@ -15,7 +15,8 @@ struct LockTests {
     let database = try await server.newDatabase()
     var configuration = PostgreSQLEngine.Configuration.patient
     configuration.instance = Instances().next()
-    configuration.answerTimeout = .seconds(3)
+    // A tenth of it is left for the search.
+    configuration.answerTimeout = .seconds(8)
     let engine = try await PostgreSQLEngine.open(server.location(database), configuration: configuration)
     let first = try await engine.commit(WriteBatch([.put("k", Data())]), from: StoreOrigin())
     let other = try await connect(to: server, database: database)

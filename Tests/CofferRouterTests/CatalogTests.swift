@@ -59,6 +59,23 @@ import Testing
     }
   }
 
+  @Test("A key needs a name, a type and a place; a catalog requires its owner and purpose, too")
+  func bareKeys() async throws {
+    try await fixture.use { router in
+      let count = TypedKey<Int>("count", in: .userDefaults())
+      let size = SettingKey("size", in: .userDefaults(), default: 12)
+      let drafts = KeyFamily<Int, String>("drafts", in: .userDefaults())
+      try await router.set(3, for: count)
+      try await router.set("Dear", for: drafts[7])
+      #expect(try await router.get(count) == 3)
+      #expect(try await router.get(size) == 12)
+      #expect(try await router.get(drafts[7]) == "Dear")
+      await expectError(.invalidDeclaration, "owner") {
+        try await router.registerCatalog(self.catalog("G", .key(TypedKey<Int>("other", in: .userDefaults()))))
+      }
+    }
+  }
+
   // Requirements 1.62, 1.64, 4.19
   @Test("A secret is refused in an unprotected store, and with a sync policy")
   func secrets() async throws {

@@ -231,10 +231,9 @@ struct ReadmeExamples {
     configuration.encryption.key = .file(keyFile)  // 32 random bytes or more; without this line, the desktop's keyring
     let router = StorageRouter(configuration: configuration)
 
-    let draft = TypedKey<String>(  // one key, beside plain ones
-      "draft", in: .database(database), owner: "Notes", about: "An unsent note.", security: .encrypted(.aes256))
-    let note = TypedKey<String>(  // a store of which every value is encrypted
-      "note", in: .encryptedFileSystem(.custom(notes)), owner: "Notes", about: "A note.")
+    // One key, beside plain ones; and a store of which every value is encrypted.
+    let draft = TypedKey<String>("draft", in: .database(database), security: .encrypted(.aes256))
+    let note = TypedKey<String>("note", in: .encryptedFileSystem(.custom(notes)))
 
     try await router.set("Dear", for: draft)
     try await router.set("Milk", for: note)

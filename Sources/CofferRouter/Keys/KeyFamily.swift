@@ -31,8 +31,8 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - separator: the text between the name and the id; `/` by default. Another one adopts values that an earlier
   ///     version has stored, such as `draft-7`.
   ///   - domain: the domain in which the values are stored.
-  ///   - owner: the part of the application that owns the family.
-  ///   - about: the purpose of the values, in a sentence.
+  ///   - owner: the part of the application that owns the family; catalogs require it.
+  ///   - about: the purpose of the values, in a sentence; catalogs require it.
   ///   - defaultValue: the value that reads of any member return while none is stored; without it, they throw
   ///     `notFound`.
   ///   - serializer: the serializer of the values.
@@ -42,7 +42,7 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - lifetime: the time after each write from which a value is absent; `nil` for values that do not expire.
   ///   - damage: the treatment of a damaged value; by default that of its store.
   public init(
-    _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
+    _ name: String, separator: String = "/", in domain: StorageDomain, owner: String = "", about: String = "",
     default defaultValue: Value? = nil, as serializer: Serializer<Value>, security: SecurityPolicy? = nil,
     availability: PlatformAvailability = .all, sync: SyncPolicy = .never, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
@@ -62,14 +62,14 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///     are ids.
   ///   - separator: the text between the name and the id; `/` by default.
   ///   - domain: the domain in which the secrets are stored.
-  ///   - owner: the part of the application that owns the family.
-  ///   - about: the purpose of the secrets, in a sentence.
+  ///   - owner: the part of the application that owns the family; catalogs require it.
+  ///   - about: the purpose of the secrets, in a sentence; catalogs require it.
   ///   - serializer: the serializer of the secrets.
   ///   - availability: the platforms on which the secrets exist.
   ///   - lifetime: the time after each write from which a secret is absent; `nil` for secrets that do not expire.
   ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
   public init(
-    secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
+    secret name: String, separator: String = "/", in domain: SecretDomain, owner: String = "", about: String = "",
     as serializer: Serializer<Value>, availability: PlatformAvailability = .all, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
   ) {
@@ -106,7 +106,7 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
 extension KeyFamily where Value: Codable {
   /// Creates a family whose values are stored as JSON.
   public init(
-    _ name: String, separator: String = "/", in domain: StorageDomain, owner: String, about: String,
+    _ name: String, separator: String = "/", in domain: StorageDomain, owner: String = "", about: String = "",
     default defaultValue: Value? = nil, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
     sync: SyncPolicy = .never, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
@@ -119,7 +119,7 @@ extension KeyFamily where Value: Codable {
 
   /// Creates a family of secrets that are stored as JSON.
   public init(
-    secret name: String, separator: String = "/", in domain: SecretDomain, owner: String, about: String,
+    secret name: String, separator: String = "/", in domain: SecretDomain, owner: String = "", about: String = "",
     availability: PlatformAvailability = .all, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
   ) {

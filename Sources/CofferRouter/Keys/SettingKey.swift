@@ -44,8 +44,8 @@ public struct SettingKey<Value: Sendable>: StorageKeyWithDefault {
   /// - Parameters:
   ///   - name: the name of the value in its store.
   ///   - domain: the domain in which the value is stored.
-  ///   - owner: the part of the application that owns the key.
-  ///   - about: the purpose of the value, in a sentence.
+  ///   - owner: the part of the application that owns the key; catalogs require it.
+  ///   - about: the purpose of the value, in a sentence; catalogs require it.
   ///   - defaultValue: the value that reads return while none is stored.
   ///   - serializer: the serializer of the value.
   ///   - security: the protection of the value; by default that of the domain.
@@ -57,7 +57,7 @@ public struct SettingKey<Value: Sendable>: StorageKeyWithDefault {
   ///   - damage: the treatment of a damaged value; by default that of its store.
   @inlinable
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value,
+    _ name: String, in domain: StorageDomain, owner: String = "", about: String = "", default defaultValue: Value,
     as serializer: Serializer<Value>, security: SecurityPolicy? = nil, availability: PlatformAvailability = .all,
     sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
@@ -73,7 +73,7 @@ extension SettingKey where Value: Codable {
   /// Creates a key whose value is stored as JSON.
   @inlinable
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, default defaultValue: Value,
+    _ name: String, in domain: StorageDomain, owner: String = "", about: String = "", default defaultValue: Value,
     security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
     migration: AnyStorageMigration? = nil, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil

@@ -38,8 +38,8 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   /// - Parameters:
   ///   - name: the name of the value in its store.
   ///   - domain: the domain in which the value is stored.
-  ///   - owner: the part of the application that owns the key.
-  ///   - about: the purpose of the value, in a sentence.
+  ///   - owner: the part of the application that owns the key; catalogs require it.
+  ///   - about: the purpose of the value, in a sentence; catalogs require it.
   ///   - serializer: the serializer of the value.
   ///   - security: the protection of the value; by default that of the domain.
   ///   - availability: the platforms on which the value exists.
@@ -49,7 +49,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - damage: the treatment of a damaged value; by default that of its store.
   @inlinable  // keeps keys cheap that are created again at each use
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, as serializer: Serializer<Value>,
+    _ name: String, in domain: StorageDomain, owner: String = "", about: String = "", as serializer: Serializer<Value>,
     security: SecurityPolicy? = nil, availability: PlatformAvailability = .all, sync: SyncPolicy = .never,
     migration: AnyStorageMigration? = nil, lifetime: Duration? = nil, damage: DamagePolicy<Value>? = nil
   ) {
@@ -77,14 +77,15 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   /// - Parameters:
   ///   - name: the name of the secret in its store; names are not secret.
   ///   - domain: the domain in which the secret is stored.
-  ///   - owner: the part of the application that owns the key.
-  ///   - about: the purpose of the secret, in a sentence.
+  ///   - owner: the part of the application that owns the key; catalogs require it.
+  ///   - about: the purpose of the secret, in a sentence; catalogs require it.
   ///   - serializer: the serializer of the secret.
   ///   - availability: the platforms on which the secret exists.
   ///   - lifetime: the time after each write from which the secret is absent; `nil` for one that does not expire.
   ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
   public init(
-    secret name: String, in domain: SecretDomain, owner: String, about: String, as serializer: Serializer<Value>,
+    secret name: String, in domain: SecretDomain, owner: String = "", about: String = "",
+    as serializer: Serializer<Value>,
     availability: PlatformAvailability = .all, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
   ) {
@@ -147,7 +148,7 @@ extension TypedKey where Value: Codable {
   /// Creates a key whose value is stored as JSON.
   @inlinable
   public init(
-    _ name: String, in domain: StorageDomain, owner: String, about: String, security: SecurityPolicy? = nil,
+    _ name: String, in domain: StorageDomain, owner: String = "", about: String = "", security: SecurityPolicy? = nil,
     availability: PlatformAvailability = .all, sync: SyncPolicy = .never, migration: AnyStorageMigration? = nil,
     lifetime: Duration? = nil, damage: DamagePolicy<Value>? = nil
   ) {
@@ -158,7 +159,7 @@ extension TypedKey where Value: Codable {
 
   /// Creates a key of a secret that is stored as JSON.
   public init(
-    secret name: String, in domain: SecretDomain, owner: String, about: String,
+    secret name: String, in domain: SecretDomain, owner: String = "", about: String = "",
     availability: PlatformAvailability = .all, lifetime: Duration? = nil,
     damage: DamagePolicy<Value>? = nil
   ) {

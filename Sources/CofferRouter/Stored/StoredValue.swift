@@ -55,12 +55,12 @@ public final class StoredValue<Key: StorageKey> {
   /// Whether a value that is delivered may be older than the last edit, or than the value that is being read again.
   @ObservationIgnored private var isAhead = false
   /// Whether such a value was delivered, so that the store must be read again.
-  @ObservationIgnored private var mustLook = false
-  @ObservationIgnored private var isLooking = false
+  @ObservationIgnored private var mustReload = false
+  @ObservationIgnored private var isReloading = false
   /// The error of the last edit, if it could not be written.
   @ObservationIgnored private var writeFailure: StorageError?
   @ObservationIgnored private var flushing: Task<Void, Never>?
-  /// The pause before a failed read of ``look()`` is repeated.
+  /// The pause before a failed read of ``reload()`` is repeated.
   @ObservationIgnored private var pause: Task<Void, Never>?
   @ObservationIgnored private var listeners: [Int: AsyncStream<Key.Value>.Continuation] = [:]
   @ObservationIgnored private var nextListener = 0
@@ -154,22 +154,22 @@ public final class StoredValue<Key: StorageKey> {
         state = .failed(StoredError.storage(error))
       }
       edits -= 1
-      if mustLook { Task { await look() } }  // Not awaited: others may write again as often as it reads.
+      if mustReload { Task { await reload() } }  // Not awaited: others may write again as often as it reads.
     }
   }
 
   /// Reads the value again once all edits are written, since other writers may have been later.
-  private func look() async {
-    guard !isLooking else { return }
-    isLooking = true
-    defer { isLooking = false }
-    while mustLook, edits == 0 {
-      (mustLook, isAhead) = (false, true)
+  private func reload() async {
+    guard !isReloading else { return }
+    isReloading = true
+    defer { isReloading = false }
+    while mustReload, edits == 0 {
+      (mustReload, isAhead) = (false, true)
       let number = edited
       let result: Result<Key.Value?, StorageError>
       do { result = .success(try await router.stored(key)) } catch { result = .failure(StoredError.storage(error)) }
       guard number == edited else {  // It was read before the last edit.
-        mustLook = true
+        mustReload = true
         continue
       }
       if case .failure(let error) = result, error.isWorthRepeating { return lookLater(error) }
@@ -182,12 +182,12 @@ public final class StoredValue<Key: StorageKey> {
   /// delivered again.
   private func lookLater(_ error: StorageError) {
     state = .failed(error)
-    mustLook = true
+    mustReload = true
     guard pause == nil else { return }
     pause = Task { [weak self] in
       try? await Task.sleep(for: .seconds(1))
       self?.pause = nil
-      await self?.look()
+      await self?.reload()
     }
   }
 
@@ -210,7 +210,7 @@ public final class StoredValue<Key: StorageKey> {
 
   private func delivered(_ result: Result<Key.Value?, StorageError>) {
     // What is being read may be older than a failure.
-    if isLooking, case .failure = result { mustLook = true }
+    if isReloading, case .failure = result { mustReload = true }
     receive(result)
   }
 
@@ -218,8 +218,8 @@ public final class StoredValue<Key: StorageKey> {
     switch result {
     case .success(let stored) where !isAhead: show(stored ?? initial, .loaded)
     case .success:
-      mustLook = true
-      if edits == 0 { Task { await look() } }
+      mustReload = true
+      if edits == 0 { Task { await reload() } }
     case .failure(let error): state = .failed(error)
     }
   }

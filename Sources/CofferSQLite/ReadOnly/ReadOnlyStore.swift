@@ -12,7 +12,7 @@ final class ReadOnlyStore: Sendable {
     /// The error of every further use; `nil` while the store is open.
     var end: StorageError?
     var watch: UInt64?
-    var isLooking = false
+    var isChecking = false
     /// When the database file had been changed last at the latest look.
     var changedAt: UInt64?
   }
@@ -211,17 +211,17 @@ final class ReadOnlyStore: Sendable {
   /// Polls for commits of other processes on a queue, so that the watcher's thread is not blocked.
   private func lookBesides() {
     let isFree = state.withLock { state in
-      defer { state.isLooking = true }
-      return !state.isLooking && state.end == nil
+      defer { state.isChecking = true }
+      return !state.isChecking && state.end == nil
     }
     guard isFree else { return }
     Self.queue.async { [self] in
-      look()
-      state.withLock { $0.isLooking = false }
+      noticeReplacement()
+      state.withLock { $0.isChecking = false }
     }
   }
 
-  private func look() {
+  private func noticeReplacement() {
     let changedAt = file.changedAt
     state.withLock { state in
       // Connections have the old pages of a database that another one was copied over: new ones compare the histories.

@@ -28,7 +28,13 @@ extension StoreFile {
     let result = Result { try body(connection) }
     // Looked at last as well: the database and its log are opened one after the other.
     try requireFiles(opened)
-    guard coffer_sqlite_has_moved(connection.handle) == 0 else { throw StorageError.replaced(self) }
+    guard coffer_sqlite_has_moved(connection.handle) == 0 else {
+      // SQLite answers so, too, if it may not look the path up.
+      if access(path, F_OK) != 0, errno != ENOENT {
+        throw StorageError.system("access", path: path, errno: errno, location: description)
+      }
+      throw StorageError.replaced(self)
+    }
     _ = coffer_sqlite_leave_log(connection.handle, 0)
     return try result.get()
   }
@@ -40,7 +46,7 @@ extension StoreFile {
   /// revoked, the result is `false`: the open file still works.
   private func isOther(_ path: String, than opened: FileIdentity) -> Bool {
     if let present = FileIdentity(path) { return present != opened }
-    return errno == ENOENT
+    return access(path, F_OK) != 0 && errno == ENOENT
   }
 
   private func requireFiles(_ opened: OpenFiles) throws {

@@ -24,7 +24,7 @@ extension SlotHandle {
   }
 
   /// Looks up the newest value of a key. Takes a single read of the slot if the record is cached and matches.
-  func look(_ key: KeyName, _ journal: SQLiteEngine) throws -> Finding {
+  func find(_ key: KeyName, _ journal: SQLiteEngine) throws -> Finding {
     let latest = journal.latestRevision
     if let recorded = records.record(of: key, in: journal, latest: latest),
       let content = try locating(key, { try slots.read(.value(key)) }), matches(recorded.record, key, content)
@@ -56,7 +56,7 @@ extension SlotHandle {
   }
 
   /// Looks up the value of a key in a snapshot, whose record may have been replaced since.
-  func look(
+  func find(
     _ key: KeyName, at recorded: Recorded, _ journal: SQLiteEngine, _ quarantine: SlotQuarantine
   ) throws -> StoreEntry? {
     let record = recorded.record

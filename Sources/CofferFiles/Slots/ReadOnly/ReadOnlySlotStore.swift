@@ -56,7 +56,7 @@ final class ReadOnlySlotStore: SlotCore {
     ) {}
     if let journal { availability.follow(journal.availability()) }
     slotAvailability = availability
-    endWatch = try slots.watch { [weak availability] event in if event == .availability { availability?.look() } }
+    endWatch = try slots.watch { [weak availability] event in if event == .availability { availability?.check() } }
   }
 
   deinit { end() }

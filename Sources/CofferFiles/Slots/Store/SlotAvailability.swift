@@ -6,8 +6,8 @@ final class SlotAvailability: Sendable {
   private struct State {
     var handle = StoreAvailability.available
     var journal = StoreAvailability.available
-    var isLooking = false
-    var mustLookAgain = false
+    var isChecking = false
+    var mustCheckAgain = false
     var isLookScheduled = false
     /// Whether a reconciliation has failed because the store was unavailable and must be repeated.
     var hasMissed = false
@@ -41,7 +41,7 @@ final class SlotAvailability: Sendable {
     self.recovered = recovered
     feed = AvailabilityFeed(present, events: events, location: name)
     state.withLock { $0.handle = present }
-    if !present.isUsable { lookLater() }
+    if !present.isUsable { checkLater() }
   }
 
   func subscribe() -> AsyncStream<StoreAvailability> { feed.subscribe() }
@@ -59,14 +59,14 @@ final class SlotAvailability: Sendable {
   }
 
   /// Schedules a check of the store's availability.
-  func look() {
+  func check() {
     let mustStart = state.withLock { state in
       guard !state.isEnded else { return false }
-      defer { state.isLooking = true }
-      if state.isLooking { state.mustLookAgain = true }
-      return !state.isLooking
+      defer { state.isChecking = true }
+      if state.isChecking { state.mustCheckAgain = true }
+      return !state.isChecking
     }
-    if mustStart { queue.async { [weak self] in self?.lookNow() } }
+    if mustStart { queue.async { [weak self] in self?.checkNow() } }
   }
 
   /// Records a failed reconciliation. It is repeated when the store can be used, at the earliest after one interval.
@@ -75,11 +75,11 @@ final class SlotAvailability: Sendable {
       defer { state.hasMissed = true }
       return !state.hasMissed
     }
-    if isFirst { lookLater() }
+    if isFirst { checkLater() }
   }
 
   /// Schedules the next poll unless one is scheduled already.
-  private func lookLater() {
+  private func checkLater() {
     let mustStart = state.withLock { state in
       defer { state.isLookScheduled = true }
       return !state.isLookScheduled && !state.isEnded
@@ -87,19 +87,19 @@ final class SlotAvailability: Sendable {
     guard mustStart else { return }
     queue.asyncAfter(deadline: .now() + .milliseconds(Self.interval)) { [weak self] in
       self?.state.withLock { $0.isLookScheduled = false }
-      self?.look()
+      self?.check()
     }
   }
 
-  private func lookNow() {
+  private func checkNow() {
     let present = slots.availability()
     set(asked: true) { $0.handle = present }
-    let mustLookAgain = state.withLock { state in
-      defer { (state.mustLookAgain, state.isLooking) = (false, false) }
-      return state.mustLookAgain
+    let mustCheckAgain = state.withLock { state in
+      defer { (state.mustCheckAgain, state.isChecking) = (false, false) }
+      return state.mustCheckAgain
     }
     // An unavailable store is polled at its interval only, even if checks were requested meanwhile.
-    if !present.isUsable { lookLater() } else if mustLookAgain { look() }
+    if !present.isUsable { checkLater() } else if mustCheckAgain { check() }
   }
 
   private func set(asked: Bool = false, _ change: (inout State) -> Void) {

@@ -38,7 +38,7 @@ extension SlotEngine: SynchronousEngine {
 extension SlotStore {
   fileprivate func entryNow(_ key: KeyName) throws -> StoreEntry? {
     try records.requireWritable()
-    switch try handle.look(key, records) {
+    switch try handle.find(key, records) {
     case .entry(let entry): return entry
     case .absent: return nil
     case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)

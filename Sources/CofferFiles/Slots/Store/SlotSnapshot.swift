@@ -123,6 +123,6 @@ final class SlotSnapshot: RecordSnapshot {
 
   private func value(_ entry: StoreEntry) throws -> StoreEntry? {
     let recorded = try handle.recorded(entry)
-    return try handle.look(entry.key, at: recorded, journal, quarantine)
+    return try handle.find(entry.key, at: recorded, journal, quarantine)
   }
 }

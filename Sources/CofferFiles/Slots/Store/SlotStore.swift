@@ -108,7 +108,7 @@ final class SlotStore: SlotCore {
     reconciler.missed.withLock { $0 = { [weak availability] in availability?.miss() } }
     endWatch = Locked(
       try slots.watch { [weak reconciler, weak availability] event in
-        if event == .availability { availability?.look() } else { reconciler?.receive(event) }
+        if event == .availability { availability?.check() } else { reconciler?.receive(event) }
       })
     self.recovery = recovery
     slotAvailability = availability
@@ -270,7 +270,7 @@ final class SlotStore: SlotCore {
 
   /// Schedules a check of the store's availability if an error is `unavailable`, and returns the error.
   private func noticing(_ error: any Error) -> any Error {
-    if let error = error as? StorageError, error.code == .unavailable { slotAvailability.look() }
+    if let error = error as? StorageError, error.code == .unavailable { slotAvailability.check() }
     return error
   }
 
@@ -301,7 +301,7 @@ final class SlotStore: SlotCore {
     for _ in 0..<16 {
       let finding =
         handle.slots.readsBlock
-        ? try await onQueue { [handle, records] in try handle.look(key, records) } : try handle.look(key, records)
+        ? try await onQueue { [handle, records] in try handle.find(key, records) } : try handle.find(key, records)
       switch finding {
       case .entry, .absent, .damaged, .lost: return finding
       case .differs: try await reconciler.reconcile([key])

@@ -29,8 +29,8 @@ struct DeclarationFixtures {
         "raw bytes of a number", good: "TypedKey<Data>(\"a\", in: .memory(), \(words), as: .data)",
         bad: "TypedKey<Int>(\"a\", in: .memory(), \(words), as: .data)", says: "Data"),
       Fixture(
-        "no owner", good: "TypedKey<Int>(\"a\", in: .memory(), \(words))",
-        bad: "TypedKey<Int>(\"a\", in: .memory(), about: \"x\")", says: "owner"),
+        "no place", good: "TypedKey<Int>(\"a\", in: .memory())",
+        bad: "TypedKey<Int>(\"a\", \(words))", says: "parameter 'in'"),
       Fixture(
         "a value of another type",
         good: "{ try await $0.set(1, for: TypedKey<Int>(\"a\", in: .memory(), \(words))) } as \(use)",

@@ -46,7 +46,7 @@ extension StoreFile {
   /// revoked, the result is `false`: the open file still works.
   private func isOther(_ path: String, than opened: FileIdentity) -> Bool {
     if let present = FileIdentity(path) { return present != opened }
-    return access(path, F_OK) != 0 && errno == ENOENT
+    return access(path, F_OK) != 0 && errno == ENOENT  // read directly after the call that sets it
   }
 
   private func requireFiles(_ opened: OpenFiles) throws {

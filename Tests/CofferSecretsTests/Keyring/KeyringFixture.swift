@@ -15,6 +15,8 @@ final class KeyringFixture: @unchecked Sendable {
   func configuration(_ configure: (inout KeychainConfiguration) -> Void = { _ in }) -> KeychainConfiguration {
     var configuration = KeychainConfiguration()
     configuration.address = keyring.address
+    // A keyring answers late on a busy disk. Tests of outages set what they need.
+    configuration.timeout = .seconds(30)
     configure(&configuration)
     return configuration
   }

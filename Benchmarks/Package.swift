@@ -24,10 +24,11 @@ let package = Package(
         .product(name: "CofferRouter", package: "coffer"),
         .product(name: "CofferVault", package: "coffer"),
         .product(name: "CofferPostgreSQL", package: "coffer"), .product(name: "ReplayShop", package: "watchify"),
-        .product(name: "CofferHTTP", package: "coffer"), .product(name: "WatchifyKit", package: "watchify"),
+        .product(name: "WatchifyHTTP", package: "watchify"), .product(name: "WatchifyKit", package: "watchify"),
         .product(name: "WatchifyWeb", package: "watchify"),
       ] + sealing,
-      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
+      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")],
+      linkerSettings: [.linkedLibrary("pq")]),
     .systemLibrary(name: "BenchValgrind", providers: [.apt(["valgrind"])]),
     .executableTarget(
       name: "CofferCounts",
@@ -35,6 +36,7 @@ let package = Package(
         "BenchValgrind", .product(name: "CofferRouter", package: "coffer"),
         .product(name: "CofferPostgreSQL", package: "coffer"),
       ] + sealing,
-      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")]),
+      swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")],
+      linkerSettings: [.linkedLibrary("pq")]),
   ]
 )

@@ -18,8 +18,8 @@ func dependencies(_ names: [String]) -> [Target.Dependency] {
   names.map { $0.hasPrefix("Coffer") ? .product(name: $0, package: "coffer") : .byName(name: $0) }
 }
 
-func floor(_ name: String, _ names: [String]) -> Target {
-  .target(name: name, dependencies: dependencies(names), swiftSettings: settings)
+func floor(_ name: String, _ names: [String], _ others: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies(names) + others, swiftSettings: settings)
 }
 
 func embedding(_ files: [String], in target: Target) -> Target {
@@ -52,6 +52,7 @@ let package = Package(
   platforms: [.macOS(.v14)],
   products: [
     .library(name: "ReplayShop", targets: ["ReplayShop"]),
+    .library(name: "WatchifyHTTP", targets: ["WatchifyHTTP"]),
     .library(name: "WatchifyKit", targets: ["WatchifyKit"]),
     .library(name: "WatchifyWeb", targets: ["WatchifyWeb"]),
     .executable(name: "replay-shop", targets: ["ReplayShopServer"]),
@@ -61,10 +62,14 @@ let package = Package(
   targets: [
     // Floor 0: system libraries
     .systemLibrary(name: "WatchifyCCurl"),
+    .systemLibrary(name: "WatchifyCMicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
     .systemLibrary(name: "WatchifyCShims"),
     .systemLibrary(name: "WatchifyCZlib", providers: [.apt(["zlib1g-dev"])]),
+    // Floor 2: a server
+    floor(
+      "WatchifyHTTP", ["CofferCore"], [.target(name: "WatchifyCMicrohttpd", condition: .when(platforms: [.linux]))]),
     // Floor 11: services
-    floor("ReplayShop", ["CofferHTTP", "CofferCore", "WatchifyCZlib"]),
+    floor("ReplayShop", ["WatchifyHTTP", "CofferCore", "WatchifyCZlib"]),
     floor(
       "WatchifyKit",
       [
@@ -76,13 +81,13 @@ let package = Package(
       ["Assets/watchify.css", "Assets/watchify.js"],
       in: floor(
         "WatchifyWeb",
-        ["Coffer", "CofferEncryption", "CofferRouter", "CofferHTTP", "CofferCore", "CofferTerminal", "WatchifyKit"])),
+        ["Coffer", "CofferEncryption", "CofferRouter", "WatchifyHTTP", "CofferCore", "CofferTerminal", "WatchifyKit"])),
     tool("ReplayShopServer", ["ReplayShop"]),
     // Floor 13: the application
     tool(
       "Watchify",
       [
-        "Coffer", "CofferEncryption", "CofferRouter", "CofferHTTP", "CofferCore", "CofferTerminal", "ReplayShop",
+        "Coffer", "CofferEncryption", "CofferRouter", "WatchifyHTTP", "CofferCore", "CofferTerminal", "ReplayShop",
         "WatchifyCShims", "WatchifyKit",
         "WatchifyWeb",
       ]),
@@ -90,24 +95,26 @@ let package = Package(
     tool("WatchifyTestHelper", ["WatchifyCShims", "WatchifyKit"], path: "Tests/WatchifyTestHelper"),
     .target(
       name: "WatchifyTestSupport", path: "Tests/WatchifyTestSupport", swiftSettings: settings),
+    tests("WatchifyHTTPTests", ["WatchifyHTTP", "CofferCore", "CofferTesting", "WatchifyTestSupport"]),
     tests("ReplayShopTests", ["CofferTesting", "ReplayShop", "ReplayShopServer", "WatchifyTestSupport"]),
     tests(
       "WatchifyKitTests",
       [
         "Coffer", "CofferEncryption", "CofferRouter", "CofferSecrets", "CofferBus", "CofferSQLite", "CofferCore",
         "CofferTesting", "ReplayShop",
-        "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper",
+        "ReplayShopServer", "Watchify", "WatchifyKit", "WatchifyTestHelper", "WatchifyTestSupport",
       ]),
     tests(
       "WatchifyWebTests",
       [
-        "CofferRouter", "CofferSQLite", "CofferHTTP", "CofferCore", "CofferTesting", "ReplayShop", "WatchifyKit",
+        "CofferRouter", "CofferTerminal", "CofferSQLite", "WatchifyHTTP", "CofferCore", "CofferTesting", "ReplayShop",
+        "WatchifyKit",
         "WatchifyTestSupport", "WatchifyWeb",
       ]),
     tests(
       "WatchifyTests",
       [
-        "Coffer", "CofferRouter", "CofferSQLite", "CofferHTTP", "CofferCore", "CofferTesting", "CofferTerminal",
+        "Coffer", "CofferRouter", "CofferSQLite", "WatchifyHTTP", "CofferCore", "CofferTesting", "CofferTerminal",
         "ReplayShop",
         "Watchify", "WatchifyKit", "WatchifyTestSupport",
       ],

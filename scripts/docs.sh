@@ -6,10 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Lower floors first: later ones link to earlier ones.
 readonly targets=(
-  CofferCore CofferFileSystem CofferTerminal CofferBus CofferHTTP CofferEncryption CofferSQLite
+  CofferCore CofferFileSystem CofferTerminal CofferBus CofferEncryption CofferSQLite
   CofferPostgreSQL CofferFiles CofferSecrets Coffer CofferRouter CofferPersistence CofferCallbacks CofferVault
   CofferTesting
-  ReplayShop WatchifyKit
+  WatchifyHTTP ReplayShop WatchifyKit
 )
 
 work=$(mktemp -d)

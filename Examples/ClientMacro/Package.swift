@@ -1,14 +1,14 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// The macro `@Client` needs the trait `Macros`, and a toolchain that contains swift-syntax.
+// The macro `@Client` is a package of its own, which needs a toolchain that contains swift-syntax.
 let package = Package(
   name: "ClientMacro",
   platforms: [.macOS(.v14)],
-  dependencies: [.package(name: "coffer", path: "../..", traits: ["Macros"])],
+  dependencies: [.package(name: "coffer-macros", path: "../../Macros")],
   targets: [
     .executableTarget(
-      name: "ClientMacro", dependencies: [.product(name: "CofferPersistence", package: "coffer")],
+      name: "ClientMacro", dependencies: [.product(name: "CofferMacros", package: "coffer-macros")],
       swiftSettings: [.swiftLanguageMode(.v6)])
   ]
 )

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Compares `Examples/ClientMacro`, which `./run test` builds with the trait `Macros` and runs, with what is printed.
+/// Compares `Examples/ClientMacro`, which `./run test` builds and runs, with what is printed.
 @Suite("Clients with the macro @Client") struct PrintedClientTests {
   private static let package = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -32,9 +32,5 @@ import Testing
     let shown = fences(in: article).filter { $0.code.first == "@Client" }
     #expect(shown.count == 1)
     for fence in shown { #expect(missingParagraphs(of: fence.code, in: compiled) == []) }
-  }
-
-  @Test func theExampleHasTheTrait() throws {
-    #expect(try text("Examples/ClientMacro/Package.swift").contains(#"traits: ["Macros"]"#))
   }
 }

@@ -70,6 +70,12 @@ struct RepositoryTests {
     #expect(!exception.reason.isEmpty)
   }
 
+  @Test("The manifest is shorter than 150 lines")
+  func manifestIsShort() throws {
+    let lines = try #require(Repository.this.file("Package.swift")).lines
+    #expect((50..<151).contains(lines.count))  // the last line end makes one more
+  }
+
   @Test("Every target has a floor")
   func targetsHaveFloors() {
     #expect(Set(Repository.this.files.compactMap(\.target)).subtracting(floors.keys) == [])

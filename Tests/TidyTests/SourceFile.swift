@@ -1,5 +1,8 @@
 import Foundation
 
+/// The folders of the packages beside the library.
+let packages = ["Macros", "Watchify"]
+
 /// A text file of the repository that rules are applied to.
 struct SourceFile: Sendable, CustomStringConvertible {
   /// The path relative to the repository: `Sources/CofferCore/Vocabulary/KeyName.swift`.
@@ -23,8 +26,11 @@ struct SourceFile: Sendable, CustomStringConvertible {
     return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
   }
 
-  /// The path relative to the file's package; Watchify is a separate package.
-  private var pathInPackage: Substring { path.hasPrefix("Watchify/") ? path.dropFirst("Watchify/".count) : path[...] }
+  /// The path relative to the file's package.
+  private var pathInPackage: Substring {
+    let package = packages.first { path.hasPrefix($0 + "/") }
+    return path.dropFirst(package.map { $0.utf8.count + 1 } ?? 0)
+  }
 
   /// Whether the file is in one of these folders of its package.
   func isIn(_ folders: String...) -> Bool { folders.contains { pathInPackage.hasPrefix($0 + "/") } }

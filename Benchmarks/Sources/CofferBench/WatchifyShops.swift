@@ -1,6 +1,6 @@
-import CofferHTTP
 import Foundation
 import ReplayShop
+import WatchifyHTTP
 import WatchifyKit
 import WatchifyWeb
 

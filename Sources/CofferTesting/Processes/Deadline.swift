@@ -29,7 +29,7 @@ public func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) 
 }
 
 /// Whether the tests run under the thread sanitizer, where starting a process takes a second.
-package var isThreadSanitized: Bool {
+public var isThreadSanitized: Bool {
   #if COFFER_TSAN
     true
   #else

@@ -1,7 +1,7 @@
 import Foundation
 
 /// The manifests of the packages that assign floors to targets.
-let manifests = ["Package.swift", "Watchify/Package.swift"].compactMap(Repository.this.file)
+let manifests = ([""] + packages.map { $0 + "/" }).compactMap { Repository.this.file($0 + "Package.swift") }
 
 /// The floor of each target according to the manifests. A target imports only from floors below its own.
 let floors = manifests.map(listedTargets).reduce(into: [:]) { all, some in all.merge(some) { first, _ in first } }

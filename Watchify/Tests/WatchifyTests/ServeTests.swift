@@ -1,10 +1,10 @@
 import CofferCore
-import CofferHTTP
 import CofferTesting
 import Foundation
 import FoundationNetworking
 import ReplayShop
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import Watchify

@@ -1,6 +1,6 @@
-import CofferHTTP
 import Foundation
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import WatchifyWeb

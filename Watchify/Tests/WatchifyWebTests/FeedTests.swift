@@ -1,7 +1,7 @@
-import CofferHTTP
 import CofferRouter
 import Foundation
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import WatchifyWeb

@@ -1,9 +1,9 @@
-import CofferHTTP
 import CofferSQLite
 import Foundation
 import FoundationXML
 import ReplayShop
 import Testing
+import WatchifyHTTP
 
 @testable import WatchifyKit
 @testable import WatchifyWeb

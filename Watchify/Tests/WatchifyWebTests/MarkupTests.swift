@@ -1,7 +1,7 @@
-import CofferHTTP
 import Foundation
 import FoundationXML
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import WatchifyWeb

@@ -1,8 +1,8 @@
-import CofferHTTP
 import CofferRouter
 import Foundation
 import FoundationXML
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import WatchifyWeb

@@ -1,4 +1,4 @@
-import CofferPersistence
+import CofferMacros
 
 // With the properties alone: the macro writes the rest. The article on clients shows this type.
 @Client

@@ -1,4 +1,4 @@
-import CofferPersistence
+import CofferMacros
 
 enum Theme: String, Codable { case system, dark }
 enum Language: String, Codable { case english, german }

@@ -1,4 +1,4 @@
-import CofferPersistence
+import CofferMacros
 import Foundation
 
 let folder = FileManager.default.temporaryDirectory.appendingPathComponent("clients-\(UUID().uuidString)")

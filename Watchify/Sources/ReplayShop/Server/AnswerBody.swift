@@ -1,5 +1,5 @@
 import CofferCore
-import CofferHTTP
+import WatchifyHTTP
 
 extension Answer {
   /// Returns the response with its pace and its ending. `presence` ends before the last byte.

@@ -1,6 +1,6 @@
 import CofferCore
-import CofferHTTP
 public import Foundation
+import WatchifyHTTP
 
 /// A server on 127.0.0.1 that behaves like a Shopify storefront, including its faults.
 ///

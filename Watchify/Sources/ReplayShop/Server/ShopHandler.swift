@@ -1,5 +1,5 @@
 import CofferCore
-import CofferHTTP
+import WatchifyHTTP
 
 /// Answers requests with the state of a shop, and keeps its log.
 final class ShopHandler: Sendable {

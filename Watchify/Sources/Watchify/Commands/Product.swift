@@ -1,6 +1,7 @@
 import CofferTerminal
 import Foundation
 import WatchifyKit
+import WatchifyWeb
 
 /// Runs `watchify product`: prints a product with its variants and the history of a price.
 func showProduct(_ invocation: Invocation) async throws -> ExitStatus {

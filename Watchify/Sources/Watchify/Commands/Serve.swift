@@ -1,8 +1,8 @@
 import CofferCore
-import CofferHTTP
 import CofferRouter
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 import WatchifyWeb
 

@@ -2,6 +2,7 @@ import CofferTerminal
 import Foundation
 import ReplayShop
 import WatchifyKit
+import WatchifyWeb
 
 /// The acts of the demo.
 extension Demo {

@@ -1,7 +1,7 @@
 import CofferCore
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 import WatchifyWeb
 

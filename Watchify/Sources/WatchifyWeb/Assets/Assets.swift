@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 
 /// The files that pages refer to, embedded in the program.
 enum Assets {

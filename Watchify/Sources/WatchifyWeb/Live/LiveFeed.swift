@@ -1,5 +1,5 @@
 import CofferCore
-import CofferHTTP
+import WatchifyHTTP
 import WatchifyKit
 
 /// Tells open pages that something has changed, whichever process has changed it.

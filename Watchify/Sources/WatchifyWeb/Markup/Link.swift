@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 
 /// An address that a page may refer to: a page of this site, or a web page elsewhere.
 struct Link: Hashable, Sendable {

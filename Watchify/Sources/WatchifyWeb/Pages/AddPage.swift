@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The pages for following a shop.

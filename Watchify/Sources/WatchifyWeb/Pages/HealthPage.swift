@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The page about whether everything works, apart from the news.

@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The page of a product: every variant with its history.

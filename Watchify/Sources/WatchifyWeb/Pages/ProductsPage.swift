@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The list of the products of one shop or of all shops.

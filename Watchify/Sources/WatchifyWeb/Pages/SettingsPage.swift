@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferRouter
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The page of the settings: the same table as `watchify settings`, with one form for each group.

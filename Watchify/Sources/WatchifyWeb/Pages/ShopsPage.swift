@@ -1,7 +1,7 @@
-import CofferHTTP
 import CofferRouter
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The list of the followed shops.

@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The page of wishes, and their part of a product's page.

@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// Serves `/pictures/STORE/PRODUCT/NUMBER`.

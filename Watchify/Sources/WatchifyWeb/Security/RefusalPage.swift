@@ -1,4 +1,4 @@
-import CofferHTTP
+import WatchifyHTTP
 
 /// A short page without data of the site, for clients that may not see more. It contains nothing of the request.
 struct RefusalPage: Sendable {

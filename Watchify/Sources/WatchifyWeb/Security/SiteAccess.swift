@@ -1,8 +1,8 @@
 import Coffer
 import CofferCore
 import CofferEncryption
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The clients that may use a site with an access token. Sessions end with the process.

@@ -1,6 +1,6 @@
 import CofferCore
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 
 /// Decides which requests the site answers.
 ///

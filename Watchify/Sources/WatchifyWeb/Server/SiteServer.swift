@@ -1,6 +1,6 @@
 import CofferCore
-public import CofferHTTP
 public import Foundation
+public import WatchifyHTTP
 public import WatchifyKit
 
 /// The page as a server: a ``WatchifySite`` with its security, its live events and its pictures.

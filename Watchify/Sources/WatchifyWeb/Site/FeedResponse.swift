@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// Serves `/feed.atom`, the news for readers of feeds, with the filters of the activity page or those of one wish.

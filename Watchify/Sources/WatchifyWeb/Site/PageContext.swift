@@ -1,5 +1,5 @@
-import CofferHTTP
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// What every page shows besides its content.

@@ -1,5 +1,5 @@
-public import CofferHTTP
 public import Foundation
+public import WatchifyHTTP
 public import WatchifyKit
 
 /// What the site knows about the process around it.

@@ -1,6 +1,6 @@
-import CofferHTTP
 import CofferTerminal
 import Foundation
+import WatchifyHTTP
 import WatchifyKit
 
 /// The forms. Each ends with a redirection, so that reloading a page repeats nothing.

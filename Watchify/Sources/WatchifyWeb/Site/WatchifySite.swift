@@ -1,6 +1,6 @@
-public import CofferHTTP
 import CofferRouter
 import Foundation
+public import WatchifyHTTP
 public import WatchifyKit
 
 /// The page of Watchify: turns requests into HTML that can be read without JavaScript.

@@ -1,5 +1,6 @@
 import CofferTesting
 import Foundation
+import WatchifyTestSupport
 
 extension PrivateBus {
   /// Starts a bus.
@@ -10,11 +11,4 @@ extension PrivateBus {
 
   /// Ends the bus and waits for its end.
   func stop() async throws { try await onThread { try self.end() } }
-}
-
-/// Runs a blocking closure on a separate thread.
-func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-  try await withCheckedThrowingContinuation { continuation in
-    DispatchQueue(label: "watchify.tests").async { continuation.resume(with: Result { try body() }) }
-  }
 }

@@ -2,6 +2,7 @@ import CofferBus
 import CofferCore
 import CofferTesting
 import Foundation
+import WatchifyTestSupport
 
 /// A notification received by a stub server.
 struct Notified: Sendable {

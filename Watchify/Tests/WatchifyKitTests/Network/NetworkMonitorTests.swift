@@ -2,6 +2,7 @@ import CofferTesting
 import Foundation
 import Observation
 import Testing
+import WatchifyTestSupport
 
 @testable import WatchifyKit
 

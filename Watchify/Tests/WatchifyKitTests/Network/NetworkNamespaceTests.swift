@@ -1,6 +1,7 @@
 import CofferTesting
 import Foundation
 import Testing
+import WatchifyTestSupport
 
 @testable import WatchifyKit
 

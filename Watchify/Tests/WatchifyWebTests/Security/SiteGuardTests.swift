@@ -1,7 +1,7 @@
 import CofferCore
-import CofferHTTP
 import Foundation
 import Testing
+import WatchifyHTTP
 
 @testable import WatchifyWeb
 

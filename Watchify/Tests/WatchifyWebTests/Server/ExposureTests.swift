@@ -1,7 +1,7 @@
-import CofferHTTP
 import CofferTesting
 import Foundation
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 import WatchifyTestSupport
 import WatchifyWeb

@@ -1,8 +1,8 @@
 import CofferCore
-import CofferHTTP
 import CofferTesting
 import Foundation
 import Testing
+import WatchifyHTTP
 import WatchifyKit
 
 @testable import WatchifyWeb

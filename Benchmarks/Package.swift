@@ -28,7 +28,7 @@ let package = Package(
         .product(name: "WatchifyWeb", package: "watchify"),
       ] + sealing,
       swiftSettings: [.swiftLanguageMode(.v6), .enableUpcomingFeature("ExistentialAny")],
-      linkerSettings: [.linkedLibrary("pq")]),
+      linkerSettings: [.linkedLibrary("pq")]),  // by hand, which Coffer loads when it needs it
     .systemLibrary(name: "BenchValgrind", providers: [.apt(["valgrind"])]),
     .executableTarget(
       name: "CofferCounts",

@@ -70,10 +70,21 @@ struct RepositoryTests {
     #expect(!exception.reason.isEmpty)
   }
 
-  @Test("The manifest is shorter than 150 lines")
-  func manifestIsShort() throws {
+  @Test("The manifest is shorter than 150 lines, depends on no package and looks at no file")
+  func manifestIsSimple() throws {
     let lines = try #require(Repository.this.file("Package.swift")).lines
     #expect((50..<151).contains(lines.count))  // the last line end makes one more
+    #expect(!lines.contains { $0.hasAny(of: [".package(", "import Foundation", "/proc"]) })
+  }
+
+  @Test("Every product has a program that uses nothing else")
+  func productsAreUsedAlone() throws {
+    func products(_ path: String) throws -> Set<String> {
+      let text = try #require(Repository.this.file(path)).lines.joined(separator: "\n")
+      let list = try #require(text.firstMatch(of: /let products = \[([^\]]+)\]/)).1
+      return Set(list.matches(of: /"(\w+)"/).map { String($0.1) })
+    }
+    #expect(try products("Package.swift") == products("Examples/Products/Package.swift"))
   }
 
   @Test("Every target has a floor")

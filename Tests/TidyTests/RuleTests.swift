@@ -258,7 +258,7 @@ struct ManifestRuleTests {
     let manifest = swift(
       """
       .systemLibrary(name: "CZ", pkgConfig: "z"),
-      floor("A", []), floor("B", []), tool("T", ["A"]),
+      floor("A", []), floor("B", []), tool("T", shared + ["A"]),
       tests("ATests", ["A", "B", "CZ", "T", .target(name: "Late", condition: .when(traits: ["B"]))], exclude: ["G"]),
       """, at: "Package.swift")
     let tests = swift("@testable import A\nimport struct Foundation.Data\n", at: "Tests/ATests/S.swift")

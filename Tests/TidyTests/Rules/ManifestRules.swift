@@ -26,7 +26,9 @@ private func includedModules(_ path: String, _ files: [SourceFile]) -> [String] 
 
 /// Returns the targets of a manifest, declared with `floor`, `tool`, `tests` or `.target`, and their dependencies.
 func manifestTargets(_ manifest: String) -> [(kind: String, name: String, dependencies: [String])] {
-  let start = /\b(floor|tool|tests|target|testTarget)\(\s*(?:name: )?"(\w+)",\s*(?:dependencies: )?\[/
+  // Of a shared list and others, the others.
+  let start =
+    /\b(floor|tool|tests|target|testTarget|documentTests)\(\s*(?:name: )?"(\w+)",\s*(?:dependencies: )?(?:\w+ \+ )?\[/
   return manifest.matches(of: start).map { match in
     var depth = 1
     let list = manifest[match.range.upperBound...].prefix { character in

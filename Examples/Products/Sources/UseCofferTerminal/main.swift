@@ -1,0 +1,3 @@
+import CofferTerminal
+
+precondition(grouped(1_234_567) == "1,234,567")

@@ -1,0 +1,2 @@
+// A check of a store speaks the vocabulary of every store.
+@_exported public import CofferCore

@@ -43,6 +43,21 @@ struct ObservedTaskTests {
     #expect(await stream?.next() == nil)
   }
 
+  /// Waking a task waits for its cancellation, which must not wait for whoever wakes it.
+  @Test("A subscriber that is cancelled while the value changes blocks nobody")
+  func cancelledMeanwhile() async {
+    let feed = LatestValueFeed(0)
+    let numbers = Task { for number in 1...20_000 { feed.update { $0 = number } } }
+    while feed.value < 20_000 {
+      let subscriber = Task { for await _ in feed.subscribe() {} }
+      await Task.yield()
+      subscriber.cancel()
+      await subscriber.value
+    }
+    await numbers.value
+    #expect(!feed.hasSubscribers)
+  }
+
   @Test("A task delivers its states and counts its units, also of more than the total, and ends its streams")
   func states() async throws {
     let task = task(of: String.self)

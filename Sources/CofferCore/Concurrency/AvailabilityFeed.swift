@@ -22,14 +22,17 @@ package struct AvailabilityFeed: Sendable {
 
   package var hasSubscribers: Bool { feed.hasSubscribers }
 
-  package func set(_ availability: StoreAvailability) {
+  package func set(_ availability: StoreAvailability) { set { availability } }
+
+  /// Delivers what a closure returns. It is called under the lock of the feed, so that of two callers the later one
+  /// decides.
+  package func set(_ availability: () -> StoreAvailability) {
     // Under the lock of the feed, so that changes are told in their order.
-    feed.set(availability) { events?.emitLater(location, .availabilityChanged(availability)) }
+    feed.set(availability) { events?.emitLater(location, .availabilityChanged($0)) }
   }
 
   /// Ends all streams after a last, unavailable state, which later subscribers also receive.
   package func finish() {
-    feed.set(.unavailable(reason: "The store was closed.")) {}
-    feed.finish()
+    feed.finish(with: .unavailable(reason: "The store was closed."))
   }
 }

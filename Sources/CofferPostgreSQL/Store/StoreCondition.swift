@@ -6,6 +6,11 @@ final class StoreCondition: Sendable {
     var server = StoreAvailability.available
     /// Why the store cannot be read although the server answers; `nil` if it can.
     var loss: String?
+
+    var whole: StoreAvailability {
+      let isUsable = server.isUsable
+      return loss.flatMap { isUsable ? .unavailable(reason: $0) : nil } ?? server
+    }
   }
 
   let availability: AvailabilityFeed
@@ -26,11 +31,7 @@ final class StoreCondition: Sendable {
   func find() { update { $0.loss = nil } }
 
   private func update(_ change: (inout State) -> Void) {
-    // With the lock, so that the changes are delivered in their order.
-    state.withLock { state in
-      change(&state)
-      let isUsable = state.server.isUsable
-      availability.set(state.loss.flatMap { isUsable ? .unavailable(reason: $0) : nil } ?? state.server)
-    }
+    state.withLock { change(&$0) }
+    availability.set { state.withLock { $0.whole } }
   }
 }

@@ -107,12 +107,11 @@ final class SlotAvailability: Sendable {
       let before = state.whole
       change(&state)
       let present = state.whole
-      // Delivered under the lock, so that changes are delivered in order.
-      if !state.isEnded { feed.set(present) }
       let isBack = !before.isUsable || (asked && state.hasMissed)
       if present.isUsable, isBack { state.hasMissed = false }
       return (isBack, present)
     }
+    feed.set { state.withLock { $0.whole } }
     if isBack, present.isUsable { recovered() }
   }
 }

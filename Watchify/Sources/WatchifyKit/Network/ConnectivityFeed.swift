@@ -16,12 +16,13 @@ final class ConnectivityFeed: Sendable {
     for listener in state.withLock({ $0.listeners.values.map(\.self) }) { listener.finish() }
   }
 
-  func send(_ isConnected: Bool) {
-    state.withLock { state in
-      guard state.isConnected != isConnected else { return }
-      state.isConnected = isConnected
-      for listener in state.listeners.values { listener.yield(isConnected) }
+  @MainActor func send(_ isConnected: Bool) {
+    let listeners = state.withLock { state in
+      defer { state.isConnected = isConnected }
+      return state.isConnected == isConnected ? [] : Array(state.listeners.values)
     }
+    // Not under the lock, which a cancellation takes: waking a task waits for the cancellation of that task.
+    for listener in listeners { listener.yield(isConnected) }
   }
 
   func listen() -> AsyncStream<Bool> {

@@ -6,7 +6,7 @@ import Foundation
 /// Cancelling a pending request for the next element would end the stream of changes, so a request outlives the expiry
 /// and serves the next call.
 final class ChangeOrExpiry: Sendable {
-  enum Event {
+  enum Event: Sendable {
     case change(KeyChange)
     case expiry
     /// The stream has ended, or the task was cancelled.
@@ -17,7 +17,7 @@ final class ChangeOrExpiry: Sendable {
     var request: Task<Void, Never>?
     /// The result of a request that nobody has taken; the stream has ended if it is `.end`.
     var result: Event?
-    var waiter: CheckedContinuation<Event, Never>?
+    var waiting = FairQueue<Event>()
     /// The number of the wait, by which a timer of an earlier one is recognized.
     var wait: UInt64 = 0
     var isExpired = false
@@ -52,19 +52,19 @@ final class ChangeOrExpiry: Sendable {
       }
     }
     defer { timer?.cancel() }
-    return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let (event, earlier) = take(or: continuation)
-        if let event { continuation.resume(returning: event) }
-        earlier?.resume(returning: .expiry)
+    do {
+      return try await state.wait(in: \.waiting) { state in
+        guard state.wait == wait, !state.isExpired else { return .expiry }
+        return state.result.take()
       }
-    } onCancel: {
-      finish()
+    } catch {
+      state.withLock { $0.request }?.cancel()
+      return .end
     }
   }
 
   private func beginWait() -> UInt64 {
-    state.withLock { state in
+    let (wait, earlier) = state.withLock { state in
       state.wait += 1
       state.isExpired = false
       if state.request == nil, state.result == nil {
@@ -73,56 +73,28 @@ final class ChangeOrExpiry: Sendable {
           self?.arrive(change.map { .change($0) } ?? .end)
         }
       }
-      return state.wait
+      return (state.wait, state.waiting.takeAll())
     }
-  }
-
-  /// Returns an event that has happened, or registers the waiter for it in place of an earlier one.
-  private func take(
-    or waiter: CheckedContinuation<Event, Never>
-  ) -> (event: Event?, earlier: CheckedContinuation<Event, Never>?) {
-    state.withLock { state in
-      // A cancellation before this point found no waiter; a later one resumes it.
-      if Task.isCancelled { return (.end, nil) }
-      if let result = state.result {
-        state.result = nil
-        return (result, nil)
-      }
-      if state.isExpired { return (.expiry, nil) }
-      defer { state.waiter = waiter }
-      return (nil, state.waiter)
-    }
+    for waiter in earlier { waiter.resume(returning: .expiry) }
+    return wait
   }
 
   private func arrive(_ event: Event) {
-    let waiter = state.withLock { state -> CheckedContinuation<Event, Never>? in
+    let waiter = state.withLock { state in
       state.request = nil
-      guard let waiter = state.waiter else {
-        state.result = event
-        return nil
-      }
-      state.waiter = nil
+      let waiter = state.waiting.takeFirst()
+      if waiter == nil { state.result = event }
       return waiter
     }
     waiter?.resume(returning: event)
   }
 
   private func expire(_ wait: UInt64) {
-    let waiter = state.withLock { state -> CheckedContinuation<Event, Never>? in
-      guard state.wait == wait else { return nil }
+    let waiting = state.withLock { state in
+      guard state.wait == wait else { return [FairQueue<Event>.Waiter]() }
       state.isExpired = true
-      defer { state.waiter = nil }
-      return state.waiter
+      return state.waiting.takeAll()
     }
-    waiter?.resume(returning: .expiry)
-  }
-
-  private func finish() {
-    let (waiter, request) = state.withLock { state in
-      defer { state.waiter = nil }
-      return (state.waiter, state.request)
-    }
-    request?.cancel()
-    waiter?.resume(returning: .end)
+    for waiter in waiting { waiter.resume(returning: .expiry) }
   }
 }

@@ -24,8 +24,7 @@ package final class ChangeFeed: Sendable {
     var latest: StoreRevision
     var recent: [StoreCommit] = []  // without gaps, the last one is `latest`
     var weight = 0
-    var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
-    var nextWaiter: UInt64 = 0
+    var waiting = FairQueue<Void>()
     var isFinished = false
     /// Increased when what was announced belongs to another history.
     var generation = 0
@@ -64,7 +63,7 @@ package final class ChangeFeed: Sendable {
   /// Announces commits of this process. A gap before them stands for commits of other processes.
   package func publish(_ commits: [StoreCommit]) {
     guard let newest = commits.last?.revision else { return }
-    let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+    let waiters = state.withLock { state -> [FairQueue<Void>.Waiter] in
       guard newest > state.latest else { return [] }
       for index in commits.indices where commits[index].revision > state.latest {
         let revision = commits[index].revision
@@ -74,18 +73,18 @@ package final class ChangeFeed: Sendable {
         state.latest = revision
       }
       state.trim(to: capacity)
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
 
   /// Announces that other processes have committed up to `revision`. Subscribers read those commits from the journal.
   package func advance(to revision: StoreRevision) {
-    let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+    let waiters = state.withLock { state -> [FairQueue<Void>.Waiter] in
       guard revision > state.latest else { return [] }
       state.forgetRecent()
       state.latest = revision
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -97,7 +96,7 @@ package final class ChangeFeed: Sendable {
       state.forgetRecent()
       state.latest = max(state.latest, revision)
       state.generation += 1
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -129,7 +128,7 @@ package final class ChangeFeed: Sendable {
   package func finish(_ group: SubscriptionGroup) {
     let waiters = state.withLock { state in
       group.isFinished.withLock { $0 = true }
-      return state.takeWaiters()  // subscribers of other groups check again and continue to wait
+      return state.waiting.takeAll()  // subscribers of other groups check again and continue to wait
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -138,7 +137,7 @@ package final class ChangeFeed: Sendable {
   package func finish() {
     let waiters = state.withLock { state in
       state.isFinished = true
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -155,23 +154,9 @@ package final class ChangeFeed: Sendable {
 
   /// Waits until there is a commit after `cursor`, the feed has ended, or the task is cancelled.
   fileprivate func wait(beyond cursor: StoreRevision, in generation: Int, group: SubscriptionGroup?) async {
-    let id = state.withLock { state in
-      state.nextWaiter += 1
-      return state.nextWaiter
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state in
-          // A cancellation before this point has already set the flag; a later one resumes the registered waiter.
-          let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
-          if state.latest > cursor || state.generation != generation || isFinished || Task.isCancelled { return true }
-          state.waiters[id] = continuation
-          return false
-        }
-        if isReady { continuation.resume() }
-      }
-    } onCancel: {
-      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
+    try? await state.wait(in: \.waiting) { state in
+      let isFinished = state.isFinished || group?.isFinished.withLock { $0 } ?? false
+      return state.latest > cursor || state.generation != generation || isFinished ? () : nil
     }
   }
 }
@@ -197,12 +182,6 @@ extension ChangeFeed.State {
     guard revision < latest else { return [] }
     guard let first = recent.first, first.revision.rawValue <= revision.rawValue + 1 else { return nil }
     return Array(recent[Int(revision.rawValue + 1 - first.revision.rawValue)...].prefix(limit))
-  }
-
-  fileprivate mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-    guard !waiters.isEmpty else { return [] }
-    defer { waiters.removeAll() }
-    return Array(waiters.values)
   }
 }
 

@@ -7,9 +7,6 @@
 /// feed.update { $0 += 1 }
 /// feed.finish()
 /// ```
-///
-/// Subscribers are woken after the lock is released: waking a task takes the lock of its state, which is held while the
-/// handlers of its cancellation run, and these take the lock of the feed.
 package final class LatestValueFeed<Value: Sendable>: Sendable {
   private let state: Locked<FeedState<Value>>
 
@@ -29,7 +26,7 @@ package final class LatestValueFeed<Value: Sendable>: Sendable {
       var present = state.present
       change(&present)
       state.set(present)
-      return (state.present, state.takeWaiters())
+      return (state.present, state.waiting.takeAll())
     }
     for waiter in waiters { waiter.resume() }
     return present
@@ -48,10 +45,10 @@ package final class LatestValueFeed<Value: Sendable>: Sendable {
   /// Ends all streams, after a last value if there is one. The last value can still be read.
   package func finish(with last: Value? = nil) {
     let waiters = state.withLock { state in
-      guard !state.isFinished else { return [CheckedContinuation<Void, Never>]() }
+      guard !state.isFinished else { return [FairQueue<Void>.Waiter]() }
       if let last { state.set(last) }
       state.isFinished = true
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -65,10 +62,10 @@ extension LatestValueFeed where Value: Equatable {
   package func set(_ value: () -> Value, onChange: (Value) -> Void = { _ in }) {
     let waiters = state.withLock { state in
       let value = value()
-      guard !state.isFinished, state.present != value else { return [CheckedContinuation<Void, Never>]() }
+      guard !state.isFinished, state.present != value else { return [FairQueue<Void>.Waiter]() }
       state.set(value)
       onChange(value)
-      return state.takeWaiters()
+      return state.waiting.takeAll()
     }
     for waiter in waiters { waiter.resume() }
   }
@@ -79,8 +76,7 @@ private struct FeedState<Value: Sendable> {
   /// The number of changes.
   var version: UInt64 = 0
   var subscribers = 0
-  var waiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
-  var lastWaiter: UInt64 = 0
+  var waiting = FairQueue<Void>()
   var isFinished = false
 
   init(present: Value) { self.present = present }
@@ -88,12 +84,6 @@ private struct FeedState<Value: Sendable> {
   mutating func set(_ value: Value) {
     present = value
     if !isFinished { version += 1 }
-  }
-
-  mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-    guard !waiters.isEmpty else { return [] }
-    defer { waiters.removeAll() }
-    return Array(waiters.values)
   }
 }
 
@@ -119,29 +109,8 @@ private final class FeedSubscriber<Value: Sendable>: Sendable {
         return value
       }
       if isFinished { return nil }
-      await wait(beyond: version)
+      try? await state.wait(in: \.waiting) { $0.version != version || $0.isFinished ? () : nil }
     }
     return nil
-  }
-
-  /// Waits until there is a version after this one, the feed has ended, or the task is cancelled.
-  private func wait(beyond version: UInt64) async {
-    let id = state.withLock { state in
-      state.lastWaiter += 1
-      return state.lastWaiter
-    }
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isReady = state.withLock { state in
-          // A cancellation before this point has already set the flag; a later one resumes the registered waiter.
-          if state.version != version || state.isFinished || Task.isCancelled { return true }
-          state.waiters[id] = continuation
-          return false
-        }
-        if isReady { continuation.resume() }
-      }
-    } onCancel: {
-      state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()
-    }
   }
 }

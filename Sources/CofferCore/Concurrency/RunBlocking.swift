@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// Runs a blocking closure on a dispatch queue instead of Swift's cooperative thread pool.
 package func runBlocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
@@ -14,4 +14,13 @@ package func runBlocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R
   }
   guard let result = result.withLock({ $0 }) else { throw CancellationError() }
   return try result.get()
+}
+
+extension DispatchQueue {
+  /// Runs a closure, which may block, on this queue, and returns its result.
+  package func run<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+    try await withCheckedThrowingContinuation { continuation in
+      async { continuation.resume(with: Result { try body() }) }
+    }
+  }
 }

@@ -23,7 +23,7 @@ struct AnchorReader: Sendable {
 
   private func reporting<R: Sendable>(_ body: @escaping @Sendable () async throws -> R) async throws -> R {
     let late = unavailable("did not answer within \(settings.timeout)", nil)
-    do { return try await withDeadline(after: settings.timeout, throwing: late, body) } catch is CancellationError
+    do { return try await withDeadline(settings.timeout, orThrow: late, body) } catch is CancellationError
       where Task.isCancelled
     {
       throw CancellationError()

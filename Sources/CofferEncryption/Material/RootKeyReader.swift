@@ -89,7 +89,7 @@ package final class RootKeyReader: Sendable {
 
   /// Reads on a separate thread. A cancelled task does not wait for a pipe or a terminal that provides nothing.
   private func read(_ body: @escaping @Sendable () throws -> SecretBytes) async throws -> SecretBytes {
-    try await withDeadline(after: nil, throwing: CancellationError()) { try await runBlocking(body) }
+    try await withDeadline(nil, orThrow: CancellationError()) { try await runBlocking(body) }
   }
 
   private func ask(
@@ -97,7 +97,7 @@ package final class RootKeyReader: Sendable {
   ) async throws -> SecretBytes {
     let late = failure("did not answer within \(timeout)", "Try again, or allow more time.")
     do {
-      let material = try await withDeadline(after: timeout, throwing: late, provide)
+      let material = try await withDeadline(timeout, orThrow: late, provide)
       guard material.count <= KeyMaterial.maximumCount else {
         throw StorageError(
           .invalidKeyMaterial, "\(capitalized) returned \(material.count) bytes; up to 64 KiB are allowed.",

@@ -21,7 +21,7 @@ final class CapabilityCalls: Sendable {
   func activate() async throws {
     try await run("was not activated") { [capability] call in
       // Abandoned before its turn.
-      guard !call.hasEnded else { return }
+      guard call.result == nil else { return }
       try await capability.activate()
       if !call.end(.success(())) { try await capability.deactivate() }
     }
@@ -32,7 +32,7 @@ final class CapabilityCalls: Sendable {
   func isAvailable() async throws -> Bool {
     let isAvailable = Locked(false)
     try await run("did not state whether it is available") { [capability] call in
-      guard !call.hasEnded else { return }
+      guard call.result == nil else { return }
       let answer = await capability.isAvailable
       isAvailable.withLock { $0 = answer }
     }
@@ -46,66 +46,29 @@ final class CapabilityCalls: Sendable {
     try await run("was not deactivated") { [capability] _ in try await capability.deactivate() }
   }
 
-  private func run(_ failure: String, _ body: @escaping @Sendable (CapabilityCall) async throws -> Void) async throws {
-    let call = CapabilityCall()
-    try await withCheckedThrowingContinuation { continuation in
-      call.begin(continuation)
-      // Detached: what a capability starts must not inherit the task-local values of whoever started the manager.
-      let work = last.withLock { last in
-        let work = Task.detached { [before = last] in
-          await before?.value
-          do {
-            try await body(call)
-            call.end(.success(()))
-          } catch { call.end(.failure(error)) }
-        }
-        last = work
-        return work
+  private func run(_ failure: String, _ body: @escaping @Sendable (Promise<Void>) async throws -> Void) async throws {
+    let call = Promise<Void>()
+    // Detached: what a capability starts must not inherit the task-local values of whoever started the manager.
+    let work = last.withLock { last in
+      let work = Task.detached { [before = last] in
+        await before?.value
+        do {
+          try await body(call)
+          call.end(.success(()))
+        } catch { call.end(.failure(error)) }
       }
-      let timer = Task.detached { [self] in
-        do { try await clock.sleep(for: deadline) } catch { return }
-        let late = StorageError(
-          .unavailable, "The capability '\(name)' \(failure) within \(deadline).",
-          advice: "What depends on it is not active. Start again, or give it a longer deadline.")
-        if call.end(.failure(late)) { work.cancel() }
-      }
-      call.setTimer(timer)
+      last = work
+      return work
     }
-  }
-}
-
-/// One call, which ends with its first result.
-final class CapabilityCall: Sendable {
-  private struct State {
-    var waiting: CheckedContinuation<Void, any Error>?
-    var timer: Task<Void, Never>?
-    var hasEnded = false
-  }
-
-  private let state = Locked(State())
-
-  var hasEnded: Bool { state.withLock { $0.hasEnded } }
-
-  func begin(_ continuation: CheckedContinuation<Void, any Error>) { state.withLock { $0.waiting = continuation } }
-
-  /// Records the task of the deadline, which is cancelled when the call ends or has ended already.
-  func setTimer(_ timer: Task<Void, Never>) {
-    let hasEnded = state.withLock { state in
-      state.timer = timer
-      return state.hasEnded
+    let timer = Task.detached { [self] in
+      do { try await clock.sleep(for: deadline) } catch { return }
+      let late = StorageError(
+        .unavailable, "The capability '\(name)' \(failure) within \(deadline).",
+        advice: "What depends on it is not active. Start again, or give it a longer deadline.")
+      if call.end(.failure(late)) { work.cancel() }
     }
-    if hasEnded { timer.cancel() }
-  }
-
-  /// Ends the call. Returns whether this was the first result.
-  @discardableResult
-  func end(_ result: Result<Void, any Error>) -> Bool {
-    let (waiting, timer, isFirst) = state.withLock { state in
-      defer { (state.waiting, state.hasEnded) = (nil, true) }
-      return (state.waiting, state.timer, !state.hasEnded)
-    }
-    timer?.cancel()
-    waiting?.resume(with: result)
-    return isFirst
+    defer { timer.cancel() }
+    // In a task of its own, which the cancellation of this one does not reach.
+    try await Task.detached { try await call.value() }.value
   }
 }

@@ -34,62 +34,28 @@ final class HeadWatch: Sendable {
 final class Bell: Sendable {
   private struct State {
     var isRung = false
-    var waiting: CheckedContinuation<Bool, Never>?
-    /// The number of the wait, so that the end of its time ends no later one.
-    var number = 0
-    /// The number of the wait whose time ended before its continuation was there.
-    var over = 0
+    var waiting = FairQueue<Void>()
   }
 
   private let state = Locked(State())
 
   func ring() {
-    let waiting = state.withLock { state -> CheckedContinuation<Bool, Never>? in
-      guard let waiting = state.waiting else {
-        state.isRung = true
-        return nil
-      }
-      state.waiting = nil
-      return waiting
+    let waiting = state.withLock { state in
+      state.isRung = true
+      return state.waiting.takeAll()
     }
-    waiting?.resume(returning: true)
+    for waiter in waiting { waiter.resume() }
   }
 
   /// Waits for a ring; one task at a time.
   /// - Returns: `false` if the time has passed or the task was cancelled.
   func wait(atMost time: Duration) async -> Bool {
-    let number = state.withLock { state in
-      state.number += 1
-      return state.number
+    try? await withDeadline(time, orThrow: CancellationError()) { [state] in
+      try await state.wait(in: \.waiting) { $0.isRung ? () : nil }
     }
-    let timer = Task {
-      try await Task.sleep(for: time)
-      giveUp(number)
+    return state.withLock { state in
+      defer { state.isRung = false }
+      return state.isRung
     }
-    defer { timer.cancel() }
-    return await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        let isDone = state.withLock { state -> Bool? in
-          if state.isRung || Task.isCancelled || state.over == number {
-            defer { state.isRung = false }
-            return state.isRung
-          }
-          state.waiting = continuation
-          return nil
-        }
-        if let isDone { continuation.resume(returning: isDone) }
-      }
-    } onCancel: {
-      giveUp(number)
-    }
-  }
-
-  private func giveUp(_ number: Int) {
-    state.withLock { state -> CheckedContinuation<Bool, Never>? in
-      guard number == state.number else { return nil }
-      if state.waiting == nil { state.over = number }
-      defer { state.waiting = nil }
-      return state.waiting
-    }?.resume(returning: false)
   }
 }

@@ -20,14 +20,9 @@ final class HostLookup: Sendable {
   }
 
   private struct Name: Hashable { let text: String }
-  private typealias Waiter = CheckedContinuation<Result<[String], ConnectFailure>, Never>
 
-  private struct State {
-    var waiters: [Name: [(id: UInt64, waiter: Waiter)]] = [:]
-    var lastID: UInt64 = 0
-  }
-
-  private let state = Locked(State())
+  /// The lookups that are under way.
+  private let lookups = Locked<[Name: Promise<[String]>]>([:])
   private let resolve: @Sendable (String) -> [String]?
 
   /// - Parameter resolve: returns the numeric addresses of a name, or `nil` if it has none. It may block.
@@ -36,36 +31,24 @@ final class HostLookup: Sendable {
   /// Returns the numeric addresses of a name, without repetitions.
   func addresses(of name: String, within: Duration) async throws(ConnectFailure) -> [String] {
     let name = Name(text: name)
-    let found = await withCheckedContinuation { (waiter: Waiter) in
-      let (id, isFirst) = state.withLock { state -> (UInt64, Bool) in
-        state.lastID += 1
-        let isFirst = state.waiters[name] == nil
-        state.waiters[name, default: []].append((state.lastID, waiter))
-        return (state.lastID, isFirst)
-      }
-      let delay = DispatchTimeInterval.milliseconds(Int(clamping: Int64(within / .milliseconds(1))))
-      DispatchQueue.global().asyncAfter(deadline: .now() + delay) { [self] in giveUp(id, on: name) }
-      if isFirst { DispatchQueue(label: "coffer.lookup").async { [self] in finish(name, resolve(name.text)) } }
+    let (lookup, isFirst) = lookups.withLock { lookups in
+      if let lookup = lookups[name] { return (lookup, false) }
+      let lookup = Promise<[String]>()
+      lookups[name] = lookup
+      return (lookup, true)
     }
-    let addresses = try found.get()
+    if isFirst {
+      DispatchQueue(label: "coffer.lookup").async { [self] in
+        let found = resolve(name.text) ?? []
+        lookups.withLock { $0[name] = nil }
+        lookup.end(.success(found))
+      }
+    }
+    let late = ConnectFailure.slowName
+    guard let addresses = try? await lookup.value(within: within, orThrow: late) else { throw late }
+    if addresses.isEmpty { throw .unknownHost }
     var unique: [String] = []
     for address in addresses where !unique.contains(address) { unique.append(address) }
     return unique
-  }
-
-  private func finish(_ name: Name, _ addresses: [String]?) {
-    let waiters = state.withLock { $0.waiters.removeValue(forKey: name) } ?? []
-    for (_, waiter) in waiters {
-      waiter.resume(returning: addresses.flatMap { $0.isEmpty ? nil : .success($0) } ?? .failure(.unknownHost))
-    }
-  }
-
-  private func giveUp(_ id: UInt64, on name: Name) {
-    // The name keeps its entry, even without waiters, until its lookup has ended.
-    let waiter = state.withLock { state -> Waiter? in
-      guard let index = state.waiters[name]?.firstIndex(where: { $0.id == id }) else { return nil }
-      return state.waiters[name]?.remove(at: index).waiter
-    }
-    waiter?.resume(returning: .failure(.slowName))
   }
 }

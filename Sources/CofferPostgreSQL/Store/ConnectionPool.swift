@@ -6,8 +6,7 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
     var idle: [Connection] = []
     /// The number of connections that are lent, or are being opened.
     var lent = 0
-    var waiting: [(id: UInt64, continuation: CheckedContinuation<Void, any Error>)] = []
-    var lastID: UInt64 = 0
+    var waiting = FairQueue<Void>()
     var isClosed = false
   }
 
@@ -23,7 +22,12 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
   /// Lends a connection to `body`: an idle one, or one that `open` opens. Waits while the limit is reached.
   /// - Throws: Any error of `open` and `body`; `CancellationError` if the task was cancelled while it waited.
   func lend<R>(_ open: () async throws -> Connection, to body: (Connection) async throws -> R) async throws -> R {
-    try await enter()
+    try Task.checkCancellation()
+    try await state.wait(in: \.waiting) { [limit] state in
+      guard state.lent < limit else { return nil }
+      state.lent += 1
+      return ()
+    }
     let connection: Connection
     do {
       if let idle = takeIdle() { connection = idle } else { connection = try await open() }
@@ -44,42 +48,13 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
     }
   }
 
-  private func enter() async throws {
-    let id = state.withLock { state in
-      state.lastID += 1
-      return state.lastID
-    }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let result = state.withLock { state -> Result<Void, any Error>? in
-          if Task.isCancelled { return .failure(CancellationError()) }
-          if state.lent < limit {
-            state.lent += 1
-            return .success(())
-          }
-          state.waiting.append((id, continuation))
-          return nil
-        }
-        if let result { continuation.resume(with: result) }
-      }
-    } onCancel: {
-      let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in
-        guard let index = state.waiting.firstIndex(where: { $0.id == id }) else { return nil }
-        return state.waiting.remove(at: index).continuation
-      }
-      continuation?.resume(throwing: CancellationError())
-    }
-  }
-
   /// Takes a connection back, and passes it to the task that has waited longest.
   private func leave(_ connection: Connection?) {
-    let next = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+    let next = state.withLock { state in
       if let connection, isUsable(connection), !state.isClosed { state.idle.append(connection) }
-      guard !state.waiting.isEmpty else {
-        state.lent -= 1
-        return nil
-      }
-      return state.waiting.removeFirst().continuation
+      let next = state.waiting.takeFirst()
+      if next == nil { state.lent -= 1 }
+      return next
     }
     next?.resume()
   }

@@ -59,7 +59,7 @@ final class MigrationRuns: Sendable {
   private final class Run: Sendable {
     let isForced: Bool
     init(isForced: Bool) { self.isForced = isForced }
-    let end = SharedOutcome()
+    let end = Promise<Void>()
     let result = Locked<MigrationResult?>(nil)
   }
 
@@ -84,9 +84,9 @@ final class MigrationRuns: Sendable {
       defer { if let waiter { stopWaiting(waiter, for: target) } }
       do {
         if let limit {
-          try await run.end.wait(limit, orThrow: StorageError.slowMigration(target, limit))
+          try await run.end.value(within: limit, orThrow: StorageError.slowMigration(target, limit))
         } else {
-          try await run.end.wait()
+          try await run.end.value()
         }
       } catch  where isForced && !run.isForced && !Task.isCancelled {}
       if !isForced || run.isForced { return run.result.withLock { $0 } ?? MigrationResult(success: true) }
@@ -126,7 +126,7 @@ final class MigrationRuns: Sendable {
         outcome = .success(())
       } catch { outcome = .failure(error) }
       state.withLock { $0.running[target] = nil }
-      run.end.finish(outcome)
+      run.end.end(outcome)
     }
   }
 }

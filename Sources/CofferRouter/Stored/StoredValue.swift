@@ -142,7 +142,7 @@ public final class StoredValue<Key: StorageKey> {
       await before?.value
       do {
         if let submitted {
-          try await submitted.wait()
+          try await submitted.value()
         } else {
           defer { waiting -= 1 }
           try await router.set(value, for: key, durability: .relaxed)

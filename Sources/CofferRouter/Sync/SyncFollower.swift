@@ -13,11 +13,6 @@ final class SyncFollower: Sendable {
   /// The longest pause between two attempts that fail; the first one lasts a second, and each doubles it.
   private static let longestPause = Duration.seconds(60)
 
-  private struct Waiter {
-    let continuation: CheckedContinuation<Void, any Error>
-    let timer: Task<Void, Never>
-  }
-
   private struct State {
     weak var router: StorageRouter?
     var streams: [DomainLocation: Task<Void, Never>] = [:]
@@ -26,10 +21,9 @@ final class SyncFollower: Sendable {
     var isEnded = false
     var worker: Task<Void, Never>?
     var pause: Task<Void, Never>?
-    var waiters: [UInt64: Waiter] = [:]
-    /// The waiters that the next pass serves.
-    var queued: [UInt64] = []
-    var lastWaiter: UInt64 = 0
+    /// The end of the present pass, and that of the next one.
+    var present: Promise<Void>?
+    var next: Promise<Void>?
   }
 
   private let sync: SyncHelper
@@ -45,18 +39,16 @@ final class SyncFollower: Sendable {
 
   /// Ends the streams and the present send, as far as the transport reacts to cancellation. Nothing is sent afterwards.
   func end() {
-    let (tasks, waiters) = state.withLock { state in
+    let (tasks, awaited) = state.withLock { state in
       state.isEnded = true
-      defer { (state.streams, state.waiters) = ([:], [:]) }
+      defer { (state.streams, state.present, state.next) = ([:], nil, nil) }
       return (
-        Array(state.streams.values) + [state.worker, state.pause].compactMap(\.self), state.waiters.values.map(\.self)
+        Array(state.streams.values) + [state.worker, state.pause].compactMap(\.self),
+        [state.present, state.next].compactMap(\.self)
       )
     }
     for task in tasks { task.cancel() }
-    for waiter in waiters {
-      waiter.timer.cancel()
-      waiter.continuation.resume(throwing: StorageError.closed("router"))
-    }
+    for pass in awaited { pass.end(.failure(StorageError.closed("router"))) }
   }
 
   // MARK: Changes
@@ -105,56 +97,36 @@ final class SyncFollower: Sendable {
   /// Waits for a pass that begins after the call.
   /// - Throws: The error of the pass, `unavailable` when the time is over, `closed`, `CancellationError`.
   func wait(within limit: Duration) async throws {
-    let id = state.withLock { state in
-      state.lastWaiter += 1
-      return state.lastWaiter
+    try Task.checkCancellation()
+    let (pass, pause) = try state.withLock { state throws in
+      guard !state.isEnded else { throw StorageError.closed("router") }
+      let pass = state.next ?? Promise()
+      state.next = pass
+      begin(&state)
+      return (pass, state.pause)
     }
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let refusal = state.withLock { state -> (any Error)? in
-          // A cancellation before this point found no waiter; a later one finds it.
-          if Task.isCancelled { return CancellationError() }
-          if state.isEnded { return StorageError.closed("router") }
-          let timer = Task {
-            do { try await Task.sleep(for: limit) } catch { return }
-            finish([id], .failure(StorageError.unsent(after: limit)))
-          }
-          state.waiters[id] = Waiter(continuation: continuation, timer: timer)
-          state.queued.append(id)
-          begin(&state)
-          state.pause?.cancel()
-          return nil
-        }
-        if let refusal { continuation.resume(throwing: refusal) }
-      }
-    } onCancel: {
-      finish([id], .failure(CancellationError()))
-    }
-  }
-
-  private func finish(_ ids: [UInt64], _ result: Result<Void, any Error>) {
-    let waiters = state.withLock { state in ids.compactMap { state.waiters.removeValue(forKey: $0) } }
-    for waiter in waiters {
-      waiter.timer.cancel()
-      waiter.continuation.resume(with: result)
-    }
+    pause?.cancel()
+    try await pass.value(within: limit, orThrow: StorageError.unsent(after: limit))
   }
 
   // MARK: Sending
 
   private func work() async {
     var pause = Duration.seconds(1)
-    while let waiters = nextPass() {
+    while let pass = nextPass() {
       do {
         try await send()
-        finish(waiters, .success(()))
+        pass.end(.success(()))
         pause = .seconds(1)
         await rest(Self.interval)
       } catch {
-        guard !isEnded else { return }
+        guard !isEnded else {
+          pass.end(.failure(StorageError.closed("router")))
+          return
+        }
         // The failure is reported before the waiting callers continue.
         onFailure?(error)
-        finish(waiters, .failure(error))
+        pass.end(.failure(error))
         changed()
         await rest(pause)
         pause = min(pause * 2, Self.longestPause)
@@ -162,18 +134,23 @@ final class SyncFollower: Sendable {
     }
   }
 
-  private var isEnded: Bool { state.withLock { $0.isEnded || $0.router == nil } }
+  private var isEnded: Bool {
+    // The reference leaves the lock: the router ends the follower if this is the last one.
+    let (isEnded, router) = state.withLock { ($0.isEnded, $0.router) }
+    return isEnded || router == nil
+  }
 
-  /// Returns the waiters of the next pass, or `nil` if nothing is unsent.
-  private func nextPass() -> [UInt64]? {
+  /// Begins the next pass and returns its end, or `nil` if nothing is unsent.
+  private func nextPass() -> Promise<Void>? {
     state.withLock { state in
       guard state.isUnsent, !state.isEnded else {
         state.worker = nil
         return nil
       }
       state.isUnsent = false
-      defer { state.queued = [] }
-      return state.queued
+      let pass = state.next ?? Promise()
+      (state.present, state.next) = (pass, nil)
+      return pass
     }
   }
 
@@ -181,7 +158,7 @@ final class SyncFollower: Sendable {
     let pause = Task { _ = try? await Task.sleep(for: duration) }
     let isAwaited = state.withLock { state in
       state.pause = pause
-      return state.isEnded || !state.queued.isEmpty
+      return state.isEnded || state.next != nil
     }
     if isAwaited { pause.cancel() }
     await pause.value

@@ -16,9 +16,7 @@ final class BackupWork: Sendable {
   ) async throws -> R {
     let work = BackupWork(progress)
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        queue.async { continuation.resume(with: Result { try body(work) }) }
-      }
+      try await queue.run { try body(work) }
     } onCancel: {
       work.isCancelled.withLock { $0 = true }
     }

@@ -9,16 +9,10 @@ extension SQLiteEngine {
   ) async throws -> R {
     try Task.checkCancellation()
     if readOnlyStore != nil {
-      return try await Self.onReadQueue { [self] in try read { try $0.transact(body) } }
+      return try await Self.readQueue.run { [self] in try read { try $0.transact(body) } }
     }
     return try await openStore().readers.withReader { reader in
-      try await Self.onReadQueue { try reader.transact(body) }
-    }
-  }
-
-  private static func onReadQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      readQueue.async { continuation.resume(with: Result { try body() }) }
+      try await Self.readQueue.run { try reader.transact(body) }
     }
   }
 }

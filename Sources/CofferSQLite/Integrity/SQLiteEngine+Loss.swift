@@ -35,9 +35,7 @@ extension SQLiteEngine {
     configuration.createsIfMissing = false
     var file = try StoreFile.resolve(path, configuration: configuration)
     file.ignoresPageFaults = true
-    try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-      salvageQueue.async { [file] in continuation.resume(with: Result { try Connection(file).writeAnew() }) }
-    }
+    try await salvageQueue.run { [file] in try Connection(file).writeAnew() }
   }
 
   /// Adds the missing page checksums of a store that was written by an older version or by another program.

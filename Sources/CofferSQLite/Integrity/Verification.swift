@@ -12,14 +12,9 @@ extension SQLiteEngine {
     let (file, loss) = try readOnlyStore?.toVerify() ?? toVerify()
     let isCancelled = Locked(false)
     return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        verificationQueue.async {
-          continuation.resume(
-            with: Result {
-              var verification = Verification(file, loss) { isCancelled.withLock { $0 } }
-              return try verification.run()
-            })
-        }
+      try await verificationQueue.run {
+        var verification = Verification(file, loss) { isCancelled.withLock { $0 } }
+        return try verification.run()
       }
     } onCancel: {
       isCancelled.withLock { $0 = true }

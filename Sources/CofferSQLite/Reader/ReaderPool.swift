@@ -25,15 +25,10 @@ final class ReaderPool: Sendable {
   /// The number of loans that the current task runs inside of.
   @TaskLocal static var depth = 0
 
-  fileprivate struct Waiter {
-    let id: UInt64
-    /// Resumed with an idle reader, or with `nil` for permission to open one.
-    let continuation: CheckedContinuation<Reader?, any Error>
-  }
-
   fileprivate struct Line {
     var lent = 0
-    var waiters: [Waiter] = []
+    /// Resumed with an idle reader, or with `nil` for permission to open one.
+    var waiting = FairQueue<Reader?>()
   }
 
   fileprivate struct State {
@@ -42,7 +37,6 @@ final class ReaderPool: Sendable {
     var singles = 0
     var waitingSingles = 0
     var lines: [Line] = []
-    var lastID: UInt64 = 0
     var refusal: StorageError?
   }
 
@@ -96,13 +90,14 @@ final class ReaderPool: Sendable {
   }
 
   /// The number of callers that wait for a reader.
-  var waiting: Int { state.withLock { $0.lines.reduce(0) { $0 + $1.waiters.count } } }
+  var waiting: Int { state.withLock { $0.lines.reduce(0) { $0 + $1.waiting.count } } }
 
   private func borrow(_ depth: Int) async throws -> Reader {
     let reader: Reader?
     switch try state.withLock({ try $0.borrow(depth) }) {
-    case .lent(let idle): reader = idle
-    case .full(let id): reader = try await wait(depth, id)
+    case let idle??: reader = idle
+    case .some(nil): reader = nil
+    case nil: reader = try await state.wait(in: \.lines[depth].waiting) { try $0.borrow(depth) }
     }
     do {
       return try reader ?? makeReader()
@@ -112,30 +107,15 @@ final class ReaderPool: Sendable {
     }
   }
 
-  private func wait(_ depth: Int, _ id: UInt64) async throws -> Reader? {
-    try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        let answer = state.withLock { state -> Result<Reader?, any Error>? in
-          // A cancellation before this point found no waiter in the queue; a later one finds it.
-          if Task.isCancelled { return .failure(CancellationError()) }
-          return state.enter(depth, Waiter(id: id, continuation: continuation))
-        }
-        if let answer { continuation.resume(with: answer) }
-      }
-    } onCancel: {
-      state.withLock { $0.leave(depth, id) }?.continuation.resume(throwing: CancellationError())
-    }
-  }
-
   private func giveBack(_ reader: Reader?, _ depth: Int) {
-    let next = state.withLock { state -> (waiter: Waiter, reader: Reader?)? in
+    let next = state.withLock { state -> (waiter: FairQueue<Reader?>.Waiter, reader: Reader?)? in
       // The first waiter takes over the loan, so that no later caller overtakes it.
-      if let waiter = state.takeFirst(depth) { return (waiter, reader ?? state.idle.popLast()) }
+      if let waiter = state.lines[depth].waiting.takeFirst() { return (waiter, reader ?? state.idle.popLast()) }
       state.lines[depth].lent -= 1
       if let reader { state.keep(reader) }
       return nil
     }
-    next?.waiter.continuation.resume(returning: next?.reader)
+    next?.waiter.resume(returning: next?.reader)
   }
 
   /// Closes the idle readers but one, each of which keeps a cache of pages, and empties the cache of that one: while a
@@ -152,28 +132,19 @@ final class ReaderPool: Sendable {
 
   /// Closes the pool: idle readers at once, lent ones on return. Waiting and later callers receive `refusal`.
   func close(_ refusal: StorageError) {
-    let (waiters, singles) = state.withLock { state -> ([Waiter], Int) in
+    let (waiters, singles) = state.withLock { state -> ([FairQueue<Reader?>.Waiter], Int) in
       state.refusal = state.refusal ?? refusal
       state.idle.removeAll()
       defer { state.waitingSingles = 0 }
-      let waiters = state.lines.indices.flatMap { depth in
-        defer { state.lines[depth].waiters = [] }
-        return state.lines[depth].waiters
-      }
+      let waiters = state.lines.indices.flatMap { state.lines[$0].waiting.takeAll() }
       return (waiters, state.waitingSingles)
     }
     for _ in 0..<singles { singleEnded.signal() }
-    for waiter in waiters { waiter.continuation.resume(throwing: refusal) }
+    for waiter in waiters { waiter.resume(throwing: refusal) }
   }
 }
 
 extension ReaderPool {
-  fileprivate enum Admission {
-    case lent(Reader?)
-    /// The identifier under which the caller waits.
-    case full(UInt64)
-  }
-
   fileprivate static func limit(_ depth: Int) -> Int { depth < limits.count ? limits[depth] : deepLimit }
 }
 
@@ -199,35 +170,13 @@ extension ReaderPool.State {
     return true
   }
 
-  fileprivate mutating func borrow(_ depth: Int) throws -> ReaderPool.Admission {
+  /// Returns an idle reader, or `.some(nil)` for permission to open one, or `nil` if the caller must wait.
+  fileprivate mutating func borrow(_ depth: Int) throws -> Reader?? {
     if let refusal { throw refusal }
     while lines.count <= depth { lines.append(ReaderPool.Line()) }
-    guard lines[depth].lent < ReaderPool.limit(depth) else {
-      lastID += 1
-      return .full(lastID)
-    }
+    guard lines[depth].lent < ReaderPool.limit(depth) else { return nil }
     lines[depth].lent += 1
-    return .lent(idle.popLast())
-  }
-
-  /// Appends a waiter to the queue, unless a reader has become available or the pool was closed meanwhile.
-  fileprivate mutating func enter(_ depth: Int, _ waiter: ReaderPool.Waiter) -> Result<Reader?, any Error>? {
-    if let refusal { return .failure(refusal) }
-    if lines[depth].lent < ReaderPool.limit(depth) {
-      lines[depth].lent += 1
-      return .success(idle.popLast())
-    }
-    lines[depth].waiters.append(waiter)
-    return nil
-  }
-
-  fileprivate mutating func leave(_ depth: Int, _ id: UInt64) -> ReaderPool.Waiter? {
-    guard let index = lines[depth].waiters.firstIndex(where: { $0.id == id }) else { return nil }
-    return lines[depth].waiters.remove(at: index)
-  }
-
-  fileprivate mutating func takeFirst(_ depth: Int) -> ReaderPool.Waiter? {
-    lines[depth].waiters.isEmpty ? nil : lines[depth].waiters.removeFirst()
+    return .some(idle.popLast())
   }
 
   fileprivate mutating func keep(_ reader: Reader) {

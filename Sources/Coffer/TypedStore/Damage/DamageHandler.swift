@@ -21,7 +21,7 @@ package final class DamageHandler: Sendable {
   private let origin: StoreOrigin
   private let onHandled: (@Sendable (HandledDamage) -> Void)?
   private let patience: Duration
-  private let underWay = Locked<[KeyName: SharedOutcome]>([:])
+  private let underWay = Locked<[KeyName: Promise<Void>]>([:])
 
   /// - Parameter patience: the time for which a read waits for a policy.
   init(
@@ -52,7 +52,7 @@ package final class DamageHandler: Sendable {
     else { throw error }
     let (handling, isNew) = underWay.withLock { underWay in
       if let handling = underWay[key] { return (handling, false) }
-      let handling = SharedOutcome()
+      let handling = Promise<Void>()
       underWay[key] = handling
       return (handling, true)
     }
@@ -67,11 +67,11 @@ package final class DamageHandler: Sendable {
           result = .success(())
         } catch { result = .failure(error) }
         underWay.withLock { $0[key] = nil }
-        handling.finish(result)
+        handling.end(result)
       }
     }
     let late = StorageError(.busy, "The handler has not returned within \(patience.formatted()).")
-    try await handling.wait(patience, orThrow: error.notReplaced(late, isKept: true))
+    try await handling.value(within: patience, orThrow: error.notReplaced(late, isKept: true))
   }
 
   private func run(

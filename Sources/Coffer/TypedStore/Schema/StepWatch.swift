@@ -13,7 +13,7 @@ final class StepWatch: Sendable {
   }
 
   private let state = Locked(State())
-  private let outcome = SharedOutcome()
+  private let outcome = Promise<Void>()
   /// The shortest limit of the steps: none that begins now is late earlier.
   private let shortest: Duration
 
@@ -28,14 +28,14 @@ final class StepWatch: Sendable {
     let work = Task {
       do {
         try await body(watch)
-        watch.outcome.finish(.success(()))
+        watch.outcome.end(.success(()))
       } catch {
-        watch.outcome.finish(.failure(error))
+        watch.outcome.end(.failure(error))
       }
     }
     let timer = Task { try await watch.look() }
     defer { timer.cancel() }
-    do { try await watch.outcome.wait() } catch {
+    do { try await watch.outcome.value() } catch {
       work.cancel()
       throw error
     }
@@ -57,7 +57,10 @@ final class StepWatch: Sendable {
         guard let deadline = state.deadline else { return (now + shortest, nil) }
         return deadline > now ? (min(deadline, now + shortest), nil) : (now, state.late)
       }
-      if let late { return outcome.finish(.failure(late())) }
+      if let late {
+        outcome.end(.failure(late()))
+        return
+      }
       try await Task.sleep(until: next, tolerance: .zero, clock: .continuous)
     }
   }

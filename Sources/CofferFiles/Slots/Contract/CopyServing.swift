@@ -28,9 +28,7 @@ extension SlotEngine {
   /// Returns a sentence for each damage of the store that does not concern a single value. Changes nothing.
   package func problems() async throws -> [String] {
     guard let slots = slots as? any Examinable else { return [] }
-    return try await withCheckedThrowingContinuation { continuation in
-      DispatchQueue.global().async { continuation.resume(with: Result { try slots.problems() }) }
-    }
+    return try await runBlocking { try slots.problems() }
   }
 }
 

@@ -218,7 +218,7 @@ final class SlotReconciler: Sendable {
   /// only values that differ. An unreadable value does not hide the others.
   /// - Returns: The outcome, and every slot of the store.
   func scan() async throws -> (outcome: Outcome, slots: [Slot]) {
-    let (suspects, slots) = try await onQueue { [self] in try findSuspects() }
+    let (suspects, slots) = try await queue.run { [self] in try findSuspects() }
     return (try await reconcile(suspects, skipping: StorageError.aboutValues), slots)
   }
 
@@ -244,13 +244,6 @@ final class SlotReconciler: Sendable {
     return (suspects, slots)
   }
 
-  /// Runs a blocking closure on the dispatch queue.
-  private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
-  }
-
   // MARK: After a crash
 
   /// Notes that the recovery is not a part of the opening: its report counts only what it finds itself.
@@ -267,7 +260,7 @@ final class SlotReconciler: Sendable {
     }
     let (outcome, slots) = try await scan()
     // Determine the dead owners before reading the intents: a dead owner commits nothing afterwards.
-    let orphans = try await onQueue { [handle] in handle.orphans(slots) }
+    let orphans = try await queue.run { [handle] in handle.orphans(slots) }
     try await journal.perform { [handle] committer in
       let needed = Set(try SlotJournal.intents(committer.statements, of: handle.name).compactMap(\.staged))
       handle.cleanUp(slots, orphans.subtracting(needed))

@@ -162,9 +162,7 @@ final class ReadOnlySlotSnapshot: RecordSnapshot {
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     guard !isEnded.withLock({ $0 }) else { throw StorageError.snapshotEnded(name) }
     guard reader.slots.readsBlock else { return try body() }
-    return try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
+    return try await queue.run(body)
   }
 }
 

@@ -117,9 +117,7 @@ final class ReadOnlySlotStore: SlotCore {
 
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     guard slots.readsBlock else { return try body() }
-    return try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
+    return try await queue.run(body)
   }
 
   private func requireOpen() throws {

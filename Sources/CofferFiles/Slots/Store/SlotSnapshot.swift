@@ -99,9 +99,7 @@ final class SlotSnapshot: RecordSnapshot {
   /// Reads from the store, on a dispatch queue if reads can block.
   private func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
     guard handle.slots.readsBlock else { return try body() }
-    return try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
+    return try await queue.run(body)
   }
 
   private func collect(_ records: [StoreEntry]) throws -> [StoreEntry] {

@@ -231,7 +231,7 @@ final class SlotStore: SlotCore {
       throw error  // The staged values may be the only copies.
     } catch {
       let aside = staged.withLock { $0 }
-      if !aside.isEmpty { try? await onQueue { handle.discard(aside) } }
+      if !aside.isEmpty { try? await queue.run { handle.discard(aside) } }
       throw error
     }
   }
@@ -265,19 +265,13 @@ final class SlotStore: SlotCore {
 
   /// Reads from the store, on a dispatch queue if reads can block.
   func reading<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    handle.slots.readsBlock ? try await onQueue(body) : try body()
+    handle.slots.readsBlock ? try await queue.run(body) : try body()
   }
 
   /// Schedules a check of the store's availability if an error is `unavailable`, and returns the error.
   private func noticing(_ error: any Error) -> any Error {
     if let error = error as? StorageError, error.code == .unavailable { slotAvailability.check() }
     return error
-  }
-
-  private func onQueue<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-    try await withCheckedThrowingContinuation { continuation in
-      queue.async { continuation.resume(with: Result { try body() }) }
-    }
   }
 
   // MARK: Reading
@@ -301,7 +295,7 @@ final class SlotStore: SlotCore {
     for _ in 0..<16 {
       let finding =
         handle.slots.readsBlock
-        ? try await onQueue { [handle, records] in try handle.find(key, records) } : try handle.find(key, records)
+        ? try await queue.run { [handle, records] in try handle.find(key, records) } : try handle.find(key, records)
       switch finding {
       case .entry, .absent, .damaged, .lost: return finding
       case .differs: try await reconciler.reconcile([key])
@@ -332,7 +326,7 @@ final class SlotStore: SlotCore {
   }
 
   func retainedCount() async throws -> Int {
-    try await onQueue { [handle] in
+    try await queue.run { [handle] in
       try handle.slots.list().count { if case .retained = $0 { true } else { false } }
     }
   }
@@ -343,7 +337,7 @@ final class SlotStore: SlotCore {
       try await recovery.done()
       guard handle.slots.readsBlock else { return }
       let slots = handle.slots
-      if case .unavailable(let reason) = try await onQueue({ slots.availability() }) {
+      if case .unavailable(let reason) = try await queue.run({ slots.availability() }) {
         throw StorageError(.unavailable, reason, advice: "Try again when it is available.", location: description)
       }
     } catch {

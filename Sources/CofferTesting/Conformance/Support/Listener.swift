@@ -5,13 +5,7 @@ final class Listener<Element: Sendable>: Sendable {
   private struct State {
     var elements: [Element] = []
     var isFinished = false
-    var waiter: (isEnough: @Sendable ([Element], _ isFinished: Bool) -> Bool, CheckedContinuation<Void, Never>)?
-
-    mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
-      guard let waiter, waiter.isEnough(elements, isFinished) else { return nil }
-      self.waiter = nil
-      return waiter.1
-    }
+    var waiting = FairQueue<Void>()
   }
 
   private let state: Locked<State>
@@ -24,17 +18,17 @@ final class Listener<Element: Sendable>: Sendable {
     self.deadline = deadline
     task = Task {
       for await element in stream {
-        let waiter = state.withLock { state in
+        let waiting = state.withLock { state in
           state.elements.append(element)
-          return state.takeWaiter()
+          return state.waiting.takeAll()
         }
-        waiter?.resume()
+        for waiter in waiting { waiter.resume() }
       }
-      let waiter = state.withLock { state in
+      let waiting = state.withLock { state in
         state.isFinished = true
-        return state.takeWaiter()
+        return state.waiting.takeAll()
       }
-      waiter?.resume()
+      for waiter in waiting { waiter.resume() }
     }
   }
 
@@ -56,29 +50,14 @@ final class Listener<Element: Sendable>: Sendable {
     _ what: String, file: String = #fileID, line: UInt = #line,
     until isEnough: @escaping @Sendable ([Element], _ isFinished: Bool) -> Bool
   ) async throws -> [Element] {
-    do {
-      try await withDeadline(deadline, what, file: file, line: line) { [self] in
-        await suspend(until: isEnough)
+    try await withDeadline(deadline, what, file: file, line: line) { [state] in
+      while true {
+        let (count, isFinished, isMet) = state.withLock {
+          ($0.elements.count, $0.isFinished, isEnough($0.elements, $0.isFinished))
+        }
+        if isMet { return state.withLock { $0.elements } }
+        try await state.wait(in: \.waiting) { $0.elements.count > count || $0.isFinished != isFinished ? () : nil }
       }
-    } catch {
-      // The continuation must be resumed exactly once, also after the deadline.
-      state.withLock { state in
-        defer { state.waiter = nil }
-        return state.waiter?.1
-      }?.resume()
-      throw error
-    }
-    return elements
-  }
-
-  private func suspend(until isEnough: @escaping @Sendable ([Element], Bool) -> Bool) async {
-    await withCheckedContinuation { continuation in
-      let isReady = state.withLock { state in
-        if isEnough(state.elements, state.isFinished) { return true }
-        state.waiter = (isEnough, continuation)
-        return false
-      }
-      if isReady { continuation.resume() }
     }
   }
 }

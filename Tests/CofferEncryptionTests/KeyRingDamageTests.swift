@@ -22,7 +22,9 @@ import Testing
   @Test(arguments: [false, true]) func everyBitIsRepaired(_ isCopy: Bool) async throws {
     let engine = MemoryEngine()
     let (name, other) =
-      isCopy ? (KeyRingStore.copy, KeyRingStore.record) : (KeyRingStore.record, KeyRingStore.copy)
+      isCopy
+      ? (SystemRecord.Name.keyRingCopy, SystemRecord.Name.keyRing)
+      : (SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy)
     let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
     let record = try #require(try await engine.record(name)?.content)
     try await engine.commit(WriteBatch([.put("value", kept)]), from: StoreOrigin())
@@ -51,7 +53,7 @@ import Testing
     try FileManager.default.createDirectory(atPath: folder.path("spare"), withIntermediateDirectories: false)
     let engine = try await SQLiteEngine.open(at: store)
     let first = try await KeyRingStore(engine).open(settings: EncryptionSettings()) { _ in root }
-    let record = try #require(try await engine.record(KeyRingStore.record)?.content)
+    let record = try #require(try await engine.record(.keyRing)?.content)
     try await engine.commit(WriteBatch([.put("value", kept)]), from: StoreOrigin())
     try await engine.close()
     let file = try Data(contentsOf: URL(fileURLWithPath: store))

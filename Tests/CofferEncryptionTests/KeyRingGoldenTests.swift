@@ -67,7 +67,9 @@ import Testing
     let told = Locked(0)
     let base = MemoryEngine(events: CofferEvents { if $0.kind == .valuesNotCompared { told.withLock { $0 += 1 } } })
     let record = try Data(contentsOf: sample.file)
-    let copies = [KeyRingStore.record, KeyRingStore.copy].map { WriteBatch.Operation.putRecord($0, record) }
+    let copies = [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy].map {
+      WriteBatch.Operation.putRecord($0, record)
+    }
     try await base.commit(WriteBatch(copies), from: StoreOrigin())
     func open() async throws -> EncryptedEngine {
       var configuration = EncryptedEngine.Configuration(settings: sample.settings)

@@ -22,7 +22,7 @@ import Testing
   private func ring(_ store: String, _ key: String) async throws -> KeyRing {
     let engine = try await SQLiteEngine.open(at: store)
     let open = try await KeyRingStore(engine).open(with: .file(key), settings: EncryptionSettings())
-    let copies = try await [engine.record(KeyRingStore.record), engine.record(KeyRingStore.copy)]
+    let copies = try await [engine.record(.keyRing), engine.record(.keyRingCopy)]
     #expect(copies[0] == copies[1])
     try await engine.close()
     return open.ring

@@ -25,7 +25,7 @@ import Testing
     let second = try await open(engine, .refuse)
     #expect(first.ring == second.ring && first.revisions == second.revisions && first.ring.generation == 1)
     #expect(first.ring.phase == .complete)
-    #expect(try await engine.record(KeyRingStore.record)?.content == engine.record(KeyRingStore.copy)?.content)
+    #expect(try await engine.record(.keyRing)?.content == engine.record(.keyRingCopy)?.content)
   }
 
   @Test func aStoreWithValuesReceivesNone() async throws {
@@ -52,7 +52,7 @@ import Testing
     let told = Locked<[StoreEvent.Kind]>([])
     let engine = MemoryEngine(events: CofferEvents { event in told.withLock { $0.append(event.kind) } })
     let first = try await open(engine)
-    let name = isCopy ? KeyRingStore.copy : KeyRingStore.record
+    let name = isCopy ? SystemRecord.Name.keyRingCopy : SystemRecord.Name.keyRing
     let content = try #require(try await engine.record(name)?.content)
     for change in [Data(content.dropLast()), Data(), content + Data([1]), nil] as [Data?] {
       try await put(engine, change.map { .putRecord(name, $0) } ?? .deleteRecord(name))
@@ -70,14 +70,14 @@ import Testing
       // The repaired ring's revisions are those of the store.
       try await put(engine, .put("a", envelope))
       _ = try await KeyRingStore(engine).update(repaired) { try $0.addPrimary(now: .now) }
-      try await put(engine, .putRecord(KeyRingStore.record, content), .putRecord(KeyRingStore.copy, content))
+      try await put(engine, .putRecord(.keyRing, content), .putRecord(.keyRingCopy, content))
     }
   }
 
   @Test func twoDamagedRecordsAreDamage() async throws {
     let engine = MemoryEngine()
     _ = try await open(engine)
-    try await put(engine, .putRecord(KeyRingStore.record, Data()), .deleteRecord(KeyRingStore.copy))
+    try await put(engine, .putRecord(.keyRing, Data()), .deleteRecord(.keyRingCopy))
     let error = try await storageError { _ = try await open(engine) }
     #expect(error.code == .damaged && error.location == "memory:memory")
     #expect(engine.latestRevision == StoreRevision(2))
@@ -86,7 +86,7 @@ import Testing
   @Test func aWrongRootKeyChangesNothing() async throws {
     let engine = MemoryEngine()
     _ = try await open(engine)
-    try await put(engine, .putRecord(KeyRingStore.copy, Data()))
+    try await put(engine, .putRecord(.keyRingCopy, Data()))
     let store = try KeyRingStore(engine)
     let error = try await storageError {
       _ = try await store.open(settings: EncryptionSettings()) { _ in try .forTests("other") }
@@ -99,7 +99,7 @@ import Testing
     let engine = MemoryEngine()
     let first = try await open(engine)
     let planted = try KeyRing.create(settings: EncryptionSettings(), now: .now).sealed(under: .forTests("other"))
-    try await put(engine, .putRecord(KeyRingStore.record, planted))
+    try await put(engine, .putRecord(.keyRing, planted))
     #expect(try await open(engine).ring == first.ring)
   }
 
@@ -109,20 +109,20 @@ import Testing
     let source = RootKeySource.passphrase(.provided { Data("words".utf8) }, cost: ScryptCost(logN: 10, r: 1, p: 1))
     let store = try KeyRingStore(engine)
     let first = try await store.open(with: source, settings: EncryptionSettings())
-    var planted = try #require(try await engine.record(KeyRingStore.record)?.content).dropLast(32)
+    var planted = try #require(try await engine.record(.keyRing)?.content).dropLast(32)
     planted[10] = 60
     planted[100] = 1
     planted += sha256(planted)
-    try await put(engine, .putRecord(KeyRingStore.record, planted))
+    try await put(engine, .putRecord(.keyRing, planted))
     #expect(try await store.open(with: source, settings: EncryptionSettings()).ring == first.ring)
   }
 
   @Test func theNewerOfTwoIntactRecordsCounts() async throws {
     let engine = MemoryEngine()
     let first = try await open(engine)
-    let old = try #require(try await engine.record(KeyRingStore.record)?.content)
+    let old = try #require(try await engine.record(.keyRing)?.content)
     let second = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) }
-    for name in [KeyRingStore.record, KeyRingStore.copy] {
+    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
       try await put(engine, .putRecord(name, old))
       #expect(try await open(engine).ring == second.ring)
     }
@@ -184,8 +184,8 @@ import Testing
     // The ring of another store, which was put in place of this one.
     let other = MemoryEngine()
     _ = try await KeyRingStore(other).update(open(other)) { $0.label = "other" }
-    let planted = try #require(try await other.record(KeyRingStore.record)?.content)
-    try await put(engine, .putRecord(KeyRingStore.record, planted), .putRecord(KeyRingStore.copy, planted))
+    let planted = try #require(try await other.record(.keyRing)?.content)
+    try await put(engine, .putRecord(.keyRing, planted), .putRecord(.keyRingCopy, planted))
     let replaced = try await storageError { _ = try await store.reload(first) }
     #expect(replaced.code == .wrongLabel && replaced.advice.contains("somebody"), "\(replaced)")
   }
@@ -198,7 +198,7 @@ import Testing
     #expect(try await store.remove(first) == false)
     #expect(try await store.remove(second))
     #expect(try await storageError { _ = try await store.reload(second) }.code == .notFound)
-    #expect(try await engine.record(KeyRingStore.copy) == nil)
+    #expect(try await engine.record(.keyRingCopy) == nil)
   }
 
   @Test func aCommitDependsOnTheRing() async throws {

@@ -121,7 +121,7 @@ import Testing
     ] {
       let engine = MemoryEngine()
       let known = try await open(passphrase("correct horse"), engine)
-      let content = try #require(try await engine.record(KeyRingStore.record)?.content)
+      let content = try #require(try await engine.record(.keyRing)?.content)
       var hostile = content.dropLast(32)
       hostile[10] = UInt8(cost.logN)
       for shift in 0..<4 {
@@ -130,7 +130,7 @@ import Testing
       }
       hostile += sha256(hostile)
       try await engine.commit(
-        WriteBatch([.putRecord(KeyRingStore.record, hostile), .putRecord(KeyRingStore.copy, hostile)]),
+        WriteBatch([.putRecord(.keyRing, hostile), .putRecord(.keyRingCopy, hostile)]),
         from: StoreOrigin())
       let source = RootKeySource.passphrase(
         .provided {

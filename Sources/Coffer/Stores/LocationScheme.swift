@@ -78,12 +78,9 @@ extension LocationScheme {
   private init(_ scheme: EngineScheme) {
     self.init(scheme.name, form: scheme.form, meaning: scheme.meaning, check: scheme.check, exists: scheme.exists) {
       address, options in
-      let database = options.database
-      return try await scheme.open(
-        address,
-        EngineScheme.Options(
-          createsIfMissing: options.createsIfMissing, access: options.access, clock: database.clock,
-          events: options.events, onDamage: database.onDamage))
+      var settings = options.database.common
+      (settings.createsIfMissing, settings.access) = (options.createsIfMissing, options.access)
+      return try await scheme.open(address, settings)
     }
   }
 }

@@ -32,7 +32,7 @@ package struct EncodedValue: Hashable, Sendable {
   /// Returns a text or bytes that an earlier version has taken over as a JSON string and marked as such; `nil` for any
   /// other value, whose bytes are what Coffer itself stores.
   func jsonString<T>(_ type: T.Type) throws -> T? {
-    guard type == String.self || type == Data.self, attributes[ValueAttribute<UInt8>(code: 9)] == 1 else { return nil }
+    guard type == String.self || type == Data.self, attributes[.jsonString] == 1 else { return nil }
     let decoder = JSONDecoder()
     return try type == String.self
       ? decoder.decode(String.self, from: data) as? T : decoder.decode(Data.self, from: data) as? T

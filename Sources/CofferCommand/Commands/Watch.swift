@@ -157,20 +157,26 @@ private actor WatchPrinter {
 
   /// Returns the next keys, once the store can be read; `nil` if it cannot list them, after some attempts.
   private func page(after last: KeyName?) async throws -> [Listing<StoreEntry.Summary>.Item]? {
+    let page = try await patiently {
+      try await engine.withSnapshot { [prefix] snapshot in
+        try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: prefix, after: last)
+      }
+    }
+    if case .failure(let error) = page { try Output.error.note(error.description) }
+    return try? page.get()
+  }
+
+  /// Reads from the store. Waits while it is unavailable, so that nothing is missed: later commits are printed
+  /// afterwards. Returns the error of a store that can be used, after some attempts.
+  private func patiently<R: Sendable>(_ read: () async throws -> R) async throws -> Result<R, StorageError> {
     var failed = 0
     while true {
-      do {
-        return try await engine.withSnapshot { [prefix] snapshot in
-          try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: prefix, after: last)
-        }
-      } catch let error as StorageError where error.code != .closed {
+      do { return .success(try await read()) } catch let error as StorageError where error.code != .closed {
         try Task.checkCancellation()
+        if error.code == .keyUnavailable, engine.showsStoredForm { throw error }
         if await engine.currentAvailability.isUsable {
           failed += 1
-          guard failed < Self.attempts else {
-            try Output.error.note(error.description)
-            return nil
-          }
+          guard failed < Self.attempts else { return .failure(error) }
           try await Task.sleep(for: .seconds(1))
         } else {
           try await waitUntilUsable()
@@ -222,33 +228,25 @@ private actor WatchPrinter {
     try output.flush()
   }
 
-  /// Reads a changed key to determine the event: the journal holds only which keys changed. Waits while the store is
-  /// unavailable, so that nothing is missed: later commits are printed afterwards.
+  /// Reads a changed key to determine the event: the journal holds only which keys changed.
   private func event(of key: KeyName) async throws -> (Event, StorageError?) {
-    var failed = 0
-    while true {
-      do {
-        guard let entry = try await engine.entry(key) else { return (.deleted, nil) }
-        if entry.attributes.isSealed { try await requireRing(of: engine) }
-        return (.put, nil)
-      } catch let error as StorageError where error.code == .damaged && error.key == key {
-        return (.damaged, nil)
-      } catch let error as StorageError where error.code == .unfinished && error.key == key {
-        return (.deleted, nil)  // The removal is committed but not yet published.
-      } catch let error as StorageError where error.isAboutQuestion || isKeyless && error.code == .keyUnavailable {
-        return (try await engine.contains(key) ? .put : .deleted, nil)
-      } catch let error as StorageError where error.code == .keyUnavailable && engine.showsStoredForm {
-        throw error
-      } catch let error as StorageError where error.code != .closed {
-        try Task.checkCancellation()
-        if await engine.currentAvailability.isUsable {
-          failed += 1
-          guard failed < Self.attempts else { return (.unreadable, error) }
-          try await Task.sleep(for: .seconds(1))
-        } else {
-          try await waitUntilUsable()
-        }
-      }
+    switch try await patiently({ try await present(key) }) {
+    case .success(let event): (event, nil)
+    case .failure(let error): (.unreadable, error)
+    }
+  }
+
+  private func present(_ key: KeyName) async throws -> Event {
+    do {
+      guard let entry = try await engine.entry(key) else { return .deleted }
+      if entry.attributes.isSealed { try await requireRing(of: engine) }
+      return .put
+    } catch let error as StorageError where error.code == .damaged && error.key == key {
+      return .damaged
+    } catch let error as StorageError where error.code == .unfinished && error.key == key {
+      return .deleted  // The removal is committed but not yet published.
+    } catch let error as StorageError where error.isAboutQuestion || isKeyless && error.code == .keyUnavailable {
+      return try await engine.contains(key) ? .put : .deleted
     }
   }
 

@@ -62,7 +62,7 @@ final class KeylessEngine: EngineDecorator {
     let present = try await StoredKeyRingFacts(base)
     var requirements: [WriteBatch.Operation] = []
     if present == nil || present?.revision != nil {
-      requirements.append(.requireRecord(KeyRingStore.record, present?.revision))
+      requirements.append(.requireRecord(.keyRing, present?.revision))
     }
     for key in puts {
       let summary = try await base.summary(of: key)

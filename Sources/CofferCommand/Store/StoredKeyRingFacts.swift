@@ -19,10 +19,10 @@ struct StoredKeyRingFacts: Sendable {
     self.header = header
     var revision: StoreRevision?
     var contents: [Data?] = []
-    for name in [KeyRingStore.record, KeyRingStore.copy] {
+    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
       let record = try? await engine.record(name)
       contents.append(record.flatMap { (try? KeyRingHeader(of: $0.content)) == nil ? nil : $0.content })
-      if name == KeyRingStore.record { revision = record?.revision }
+      if name == SystemRecord.Name.keyRing { revision = record?.revision }
     }
     self.revision = revision
     hasAnchor = try await FreshnessRecord.isPresent(in: engine)

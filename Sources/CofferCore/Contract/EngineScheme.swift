@@ -21,14 +21,14 @@ public struct EngineScheme: Sendable {
   /// Returns whether the store exists. It must not create anything; `true` if that is not known without connecting.
   public let exists: @Sendable (_ address: String) throws -> Bool
   /// Opens the store.
-  public let open: @Sendable (_ address: String, _ options: EngineScheme.Options) async throws -> any StorageEngine
+  public let open: @Sendable (_ address: String, _ options: OpenSettings) async throws -> any StorageEngine
 
   /// Creates a kind of store.
   public init(
     _ name: String, aliases: [String] = [], form: String, meaning: String,
     check: @escaping @Sendable (_ address: String) throws -> Void,
     exists: @escaping @Sendable (_ address: String) throws -> Bool,
-    open: @escaping @Sendable (_ address: String, _ options: EngineScheme.Options) async throws -> any StorageEngine
+    open: @escaping @Sendable (_ address: String, _ options: OpenSettings) async throws -> any StorageEngine
   ) {
     (self.name, self.aliases, self.form, self.meaning) = (name, aliases, form, meaning)
     (self.check, self.exists, self.open) = (check, exists, open)
@@ -46,29 +46,4 @@ public struct EngineScheme: Sendable {
 
   /// The kinds of stores that were registered, in that order.
   public static var registered: [EngineScheme] { all.withLock { $0 } }
-}
-
-extension EngineScheme {
-  /// The settings that every kind of store has.
-  public struct Options: Sendable {
-    /// Whether a missing store is created.
-    public var createsIfMissing: Bool
-    /// The access with which the store is opened.
-    public var access: StoreAccess
-    /// The clock of the store.
-    public var clock: StoreClock
-    /// The hook for logging and metrics.
-    public var events: CofferEvents?
-    /// A handler that is called once for each damaged value.
-    public var onDamage: (@Sendable (DamageReport) -> Void)?
-
-    /// Creates the settings.
-    public init(
-      createsIfMissing: Bool = true, access: StoreAccess = .readWriteOrReadOnly, clock: StoreClock = .system,
-      events: CofferEvents? = nil, onDamage: (@Sendable (DamageReport) -> Void)? = nil
-    ) {
-      (self.createsIfMissing, self.access, self.clock) = (createsIfMissing, access, clock)
-      (self.events, self.onDamage) = (events, onDamage)
-    }
-  }
 }

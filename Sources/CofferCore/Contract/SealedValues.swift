@@ -20,19 +20,6 @@ package enum SealedValue {
   }
 }
 
-extension SystemRecord.Name {
-  /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
-  package static let keyRing = SystemRecord.Name("encryption" as KeyName)
-  /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both
-  /// are there, a commit with a plain value is refused, also one through a handle that was opened before.
-  package static let onlyEnvelopes = SystemRecord.Name("encryption.only" as KeyName)
-}
-
-extension ValueAttribute<UInt8> {
-  /// The mark of a value that is an envelope: the version of its associated data.
-  package static let envelope = ValueAttribute(code: 4)
-}
-
 extension ValueAttributes {
   /// The attributes of an envelope that was sealed with no others.
   package static let envelope: ValueAttributes = {
@@ -92,7 +79,7 @@ extension StorageError {
     guard !attributes.isEmpty else { return nil }
     guard !attributes.isSealed else { return .isSealed(key, location: location()) }
     // A JSON object with a transaction id.
-    guard attributes[ValueAttribute<UInt8>(code: 12)] != nil else { return nil }
+    guard attributes[.foreignJSON] != nil else { return nil }
     return StorageError(
       .foreignFormat, "An earlier version of Coffer has stored the value in the JSON of another program.",
       advice: "Read its bytes with entry(_:) of the engine or 'coffer get', and write the key again. It is unchanged.",

@@ -1,10 +1,5 @@
 public import Foundation
 
-extension ValueAttribute<Date> {
-  /// The date from which a value is absent.
-  package static let expiry = ValueAttribute(code: 3)
-}
-
 extension ValueAttributes {
   /// The date from which the value is absent, in whole milliseconds; `nil` for a value that does not expire.
   ///

@@ -90,7 +90,7 @@ final class CipherSource: Sendable {
     if position.revision <= checkedAt.revision { return cipher }
     guard let commits = base.recentCommits(after: checkedAt.revision), let last = commits.last,
       last.revision >= position.revision,
-      !commits.contains(where: { $0.changed.records.contains(KeyRingStore.record) || $0.origin == nil })
+      !commits.contains(where: { $0.changed.records.contains(SystemRecord.Name.keyRing) || $0.origin == nil })
     else { return nil }
     state.withLock { $0.check(at: JournalPosition(epoch: position.epoch, revision: last.revision)) }
     return cipher

@@ -94,7 +94,7 @@ public final class EncryptedEngine: EngineDecorator {
       return .create
     }
     // A damaged record is repaired or reported when the ring is opened.
-    do { if try await base.record(KeyRingStore.record) != nil { return .create } } catch { return .create }
+    do { if try await base.record(.keyRing) != nil { return .create } } catch { return .create }
     let isPlain = try await base.withSnapshot { snapshot in
       try await snapshot.allSummaries().allSatisfy { !$0.attributes.isSealed }
     }

@@ -1,32 +1,5 @@
 package import CofferCore
 
-/// The bytes of an attribute of the library.
-struct AttributeBytes: ValueAttributeContent, Hashable {
-  let bytes: [UInt8]
-
-  var attributeContent: [UInt8] { bytes }
-
-  init(_ bytes: some Sequence<UInt8>) { self.bytes = Array(bytes) }
-  init?(attributeContent: ArraySlice<UInt8>) { bytes = Array(attributeContent) }
-}
-
-extension ValueAttribute<UInt8> {
-  /// The type of a preference. A store of property lists reports that of the stored bytes, which here are an envelope.
-  static let type = ValueAttribute(code: 1)
-  /// The type with which an envelope in a store of property lists was written.
-  static let hiddenType = ValueAttribute(code: 6)
-}
-
-extension ValueAttribute<UInt64> {
-  /// A random number that earlier versions have bound to each value of a store whose values an anchor covered.
-  static let version = ValueAttribute(code: 8)
-}
-
-extension ValueAttribute<AttributeBytes> {
-  /// The name of a value whose key is opaque, in an envelope.
-  static let sealedName = ValueAttribute(code: 5)
-}
-
 extension ValueAttributes {
   /// Whether the attributes have the sealed name of a value whose key is opaque.
   package var hasSealedName: Bool { isMarked && self[.sealedName] != nil }
@@ -49,7 +22,7 @@ extension ValueAttributes {
     var visible = self
     visible[.envelope] = nil
     visible[.sealedName] = nil
-    visible[.version] = nil
+    visible[.randomNumber] = nil
     return visible
   }
 
@@ -62,16 +35,16 @@ extension ValueAttributes {
   }
 
   /// Returns the attributes for a store of property lists, with the type where the store does not replace it.
-  var hidingType: ValueAttributes { moving(.type, to: .hiddenType) }
+  var hidingType: ValueAttributes { moving(.preferenceKind, to: .hiddenPreferenceKind) }
 
   /// Returns the attributes of a store of property lists with the type that ``hidingType`` has hidden.
-  var showingType: ValueAttributes { moving(.hiddenType, to: .type) }
+  var showingType: ValueAttributes { moving(.hiddenPreferenceKind, to: .preferenceKind) }
 
   /// Returns the attributes without the type that a store of property lists reports.
   var untyped: ValueAttributes {
-    guard self[.type] != nil else { return self }
+    guard self[.preferenceKind] != nil else { return self }
     var untyped = self
-    untyped[.type] = nil
+    untyped[.preferenceKind] = nil
     return untyped
   }
 

@@ -91,7 +91,7 @@ extension FreshnessGuard {
       var operations: [WriteBatch.Operation] = []
       do {
         known = try await record()
-        operations.append(.requireRecord(FreshnessRecord.name, known?.revision))
+        operations.append(.requireRecord(.freshness, known?.revision))
       } catch let error as StorageError where error.code == .damaged { known = nil }
       operations += try await ringPrecondition().operations
       let sequence = max(known?.content.sequence ?? 0, anchored?.sequence ?? 0).successor

@@ -24,7 +24,7 @@ extension FreshnessGuard {
         throw error
       }
       let sequence = (stored?.content.sequence ?? 0).successor
-      let operations = [.requireRecord(FreshnessRecord.name, stored?.revision)] + ring.operations
+      let operations = [.requireRecord(.freshness, stored?.revision)] + ring.operations
       guard let commit = try await write(sequence, operations) else { continue }
       return try await reader.update { [self] present in
         // What an anchor knew that was removed meanwhile is not known.
@@ -75,7 +75,7 @@ extension FreshnessGuard {
     let content = try record.sealed(under: keys)
     do {
       let commit = try await base.commit(
-        WriteBatch(operations + [.putRecord(FreshnessRecord.name, content)], durability: .full), from: origin)
+        WriteBatch(operations + [.putRecord(.freshness, content)], durability: .full), from: origin)
       note(number: sequence)
       return commit
     } catch let error as StorageError where error.code == .preconditionFailed {

@@ -121,7 +121,7 @@ final class FreshnessGuard: Sendable {
 
   func record() async throws -> Stored? {
     do {
-      guard let record = try await base.record(FreshnessRecord.name) else { return nil }
+      guard let record = try await base.record(.freshness) else { return nil }
       return (try FreshnessRecord.open(record.content, under: keys), record.revision)
     } catch let error as StorageError {
       throw error.unconfirmed(reader.description, location: base.description)

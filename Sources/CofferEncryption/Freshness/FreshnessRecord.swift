@@ -4,7 +4,6 @@ package import Foundation
 /// The record of an encrypted store by which an older copy of the store is recognized: a number that only grows, sealed
 /// under the key ring. `docs/formats/freshness.md` describes it byte by byte.
 package struct FreshnessRecord: Hashable, Sendable {
-  package static let name = SystemRecord.Name("encryption.fresh" as KeyName)
   private static let format: UInt8 = 5
   private static let count = 17
 
@@ -20,7 +19,9 @@ package struct FreshnessRecord: Hashable, Sendable {
 
   /// Returns whether a store has a record, so that there is an anchor that follows it.
   package static func isPresent(in engine: any StorageEngine) async throws -> Bool {
-    do { return try await engine.record(name) != nil } catch let error as StorageError where error.code == .damaged {
+    do { return try await engine.record(.freshness) != nil } catch let error as StorageError
+      where error.code == .damaged
+    {
       return true
     }
   }
@@ -48,7 +49,7 @@ package struct FreshnessRecord: Hashable, Sendable {
   }
 
   private static func context(_ storeID: Data) -> EnvelopeContext {
-    EnvelopeContext(store: storeID, key: name.key, attributes: .none, format: format)
+    EnvelopeContext(store: storeID, key: SystemRecord.Name.freshness.key, attributes: .none, format: format)
   }
 
   static var damaged: StorageError {

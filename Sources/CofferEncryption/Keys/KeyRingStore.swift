@@ -13,8 +13,8 @@ package struct OpenKeyRing: Sendable {
 
     /// The preconditions that the records are as they were read.
     var operations: [WriteBatch.Operation] {
-      (record.map { [.requireRecord(KeyRingStore.record, $0)] } ?? [])
-        + (copy.map { [.requireRecord(KeyRingStore.copy, $0)] } ?? [])
+      (record.map { [.requireRecord(.keyRing, $0)] } ?? [])
+        + (copy.map { [.requireRecord(.keyRingCopy, $0)] } ?? [])
     }
   }
 
@@ -29,13 +29,8 @@ package struct OpenKeyRing: Sendable {
 /// damage (``StoreEvent/Kind/damaged(_:)``). Every write depends on the revisions that were read, so that processes
 /// that change the ring at once agree on one.
 package struct KeyRingStore: Sendable {
-  package static let record = SystemRecord.Name.keyRing
-  package static let copy = SystemRecord.Name("encryption.copy" as KeyName)
-  /// The records that belong to a ring, and mean nothing without it or under another one. Earlier versions have kept
-  /// a digest of the values in the last one, which is ignored.
-  private static let companions = [
-    .onlyEnvelopes, FreshnessRecord.name, RotationLease.record, SystemRecord.Name("encryption.values" as KeyName),
-  ]
+  /// The records that belong to a ring, and mean nothing without it or under another one.
+  private static let companions: [SystemRecord.Name] = [.onlyEnvelopes, .freshness, .rotation, .valueDigest]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
 
@@ -203,15 +198,15 @@ package struct KeyRingStore: Sendable {
           DamageReport(key: nil, revision: .zero, size: nil, location: engine.description, isCopyUsed: true))))
     // The unread revision of a damaged record must not be a precondition.
     let known = OpenKeyRing.Revisions(
-      record: name == Self.record ? nil : stored.revisions.record,
-      copy: name == Self.copy ? nil : stored.revisions.copy)
+      record: name == .keyRing ? nil : stored.revisions.record,
+      copy: name == .keyRingCopy ? nil : stored.revisions.copy)
     guard !engine.isReadOnly else { return known }
     do {
       let commit = try await engine.commit(
         WriteBatch(stored.revisions.operations + [.putRecord(name, intact.content)]), from: origin)
       return OpenKeyRing.Revisions(
-        record: name == Self.record ? commit.revision : known.record,
-        copy: name == Self.copy ? commit.revision : known.copy)
+        record: name == .keyRing ? commit.revision : known.record,
+        copy: name == .keyRingCopy ? commit.revision : known.copy)
     } catch let error as StorageError {
       return error.code == .preconditionFailed ? nil : known
     }
@@ -266,7 +261,7 @@ package struct KeyRingStore: Sendable {
     ring.phase = phase
     // What a process of an earlier ring, or one that was killed, has left.
     let removal = Self.companions.map { WriteBatch.Operation.deleteRecord($0) }
-    let operations = [.requireRecord(Self.record, nil), .requireRecord(Self.copy, nil)] + removal
+    let operations = [.requireRecord(.keyRing, nil), .requireRecord(.keyRingCopy, nil)] + removal
     return try await write(ring, under: root, operations)
   }
 
@@ -304,7 +299,7 @@ package struct KeyRingStore: Sendable {
   /// Removes the ring, at the end of decrypting a store.
   /// - Returns: `false` if the ring was changed meanwhile, and was not removed.
   package func remove(_ open: OpenKeyRing, with operations: [WriteBatch.Operation] = []) async throws -> Bool {
-    let removal = ([Self.record, Self.copy] + Self.companions).map { WriteBatch.Operation.deleteRecord($0) }
+    let removal = ([.keyRing, .keyRingCopy] + Self.companions).map { WriteBatch.Operation.deleteRecord($0) }
     do {
       try await engine.commit(WriteBatch(open.revisions.operations + operations + removal), from: origin)
       return true
@@ -320,7 +315,7 @@ package struct KeyRingStore: Sendable {
     let content = try located { try ring.sealed(under: root) }
     let isWhole = ring.coverage == .all && ring.phase != .decrypting
     let writes: [WriteBatch.Operation] = [
-      .putRecord(Self.record, content), .putRecord(Self.copy, content),
+      .putRecord(.keyRing, content), .putRecord(.keyRingCopy, content),
       isWhole ? .putRecord(.onlyEnvelopes, Data()) : .deleteRecord(.onlyEnvelopes),
     ]
     do {

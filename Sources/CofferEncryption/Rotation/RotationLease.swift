@@ -7,7 +7,6 @@ import Foundation
 /// It saves work and protects nothing: two rotations at once are correct. A damaged record counts as none, and a date
 /// in the far future, too.
 final class RotationLease: Sendable {
-  static let record = SystemRecord.Name("encryption.rotation" as KeyName)
   /// The time in seconds for which the record is valid. Its holder renews it after half of that.
   static let duration: TimeInterval = 120
   /// The time in seconds after a rotation that could not read every value, in which none follows: a day.
@@ -24,13 +23,13 @@ final class RotationLease: Sendable {
   /// - Returns: `nil`, or the date until which another process has it.
   func take(at now: Date) async throws -> Date? {
     let earlier: SystemRecord?
-    do { earlier = try await engine.record(Self.record) } catch let error as StorageError where error.code == .damaged {
+    do { earlier = try await engine.record(.rotation) } catch let error as StorageError where error.code == .damaged {
       try await write(until: now + Self.duration, after: [])
       return nil
     }
     if let end = earlier.flatMap({ Self.date(in: $0.content) }), end > now, end <= now + Self.pause { return end }
     do {
-      try await write(until: now + Self.duration, after: [.requireRecord(Self.record, earlier?.revision)])
+      try await write(until: now + Self.duration, after: [.requireRecord(.rotation, earlier?.revision)])
       return nil
     } catch let error as StorageError where error.code == .preconditionFailed {
       return now + Self.duration
@@ -47,7 +46,7 @@ final class RotationLease: Sendable {
         }
         guard let revision = held.withLock({ $0 }) else { return }
         // Another process may have taken it, if this one was suspended: then both continue.
-        try? await write(until: clock.now() + Self.duration, after: [.requireRecord(Self.record, revision)])
+        try? await write(until: clock.now() + Self.duration, after: [.requireRecord(.rotation, revision)])
       }
     }
   }
@@ -59,9 +58,9 @@ final class RotationLease: Sendable {
     // Not a child of this task, which may be cancelled.
     try await Task { [self] in
       let change: WriteBatch.Operation =
-        date.map { .putRecord(Self.record, Self.content($0)) } ?? .deleteRecord(Self.record)
+        date.map { .putRecord(.rotation, Self.content($0)) } ?? .deleteRecord(.rotation)
       do {
-        try await engine.commit(WriteBatch([.requireRecord(Self.record, revision), change]), from: origin)
+        try await engine.commit(WriteBatch([.requireRecord(.rotation, revision), change]), from: origin)
       } catch let error as StorageError where error.code == .preconditionFailed {
         // Another process has taken it.
       }
@@ -69,7 +68,7 @@ final class RotationLease: Sendable {
   }
 
   private func write(until date: Date, after conditions: [WriteBatch.Operation]) async throws {
-    let batch = WriteBatch(conditions + [.putRecord(Self.record, Self.content(date))])
+    let batch = WriteBatch(conditions + [.putRecord(.rotation, Self.content(date))])
     let commit = try await engine.commit(batch, from: origin)
     held.withLock { $0 = commit.revision }
   }

@@ -46,7 +46,7 @@ extension EncryptedEngine {
     // The keys of an anchor are derived from the index key, which then stays.
     let isAnchored = try await hasAnchor()
     let replacesIndexKey = hidesNames && !isAnchored
-    let isUnanchored = { replacesIndexKey ? [WriteBatch.Operation.requireRecord(FreshnessRecord.name, nil)] : [] }
+    let isUnanchored = { replacesIndexKey ? [WriteBatch.Operation.requireRecord(.freshness, nil)] : [] }
     let clock = clock
     var ids: [KeyID] = []
     do {
@@ -65,7 +65,7 @@ extension EncryptedEngine {
   private func hasAnchor() async throws -> Bool {
     if freshness != nil { return true }
     do {
-      let record = try await base.record(FreshnessRecord.name)
+      let record = try await base.record(.freshness)
       return record != nil
     } catch let error as StorageError where error.code == .damaged { return true }
   }

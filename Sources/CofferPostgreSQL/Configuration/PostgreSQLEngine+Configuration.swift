@@ -18,7 +18,11 @@ extension PostgreSQLEngine {
   /// location.
   ///
   /// Handles of one process on the same database use the settings of the handle that opened it first.
+  @dynamicMemberLookup
   public struct Configuration: Sendable {
+    /// The settings that every kind of store has.
+    public var common = OpenSettings()
+
     /// The protection of the connection, as libpq's `sslmode` (PostgreSQL's manual, "SSL Support"), from the weakest to
     /// the strongest.
     public enum TLS: String, Sendable, CaseIterable, Comparable {
@@ -38,14 +42,6 @@ extension PostgreSQLEngine {
         (allCases.firstIndex(of: left) ?? 0) < (allCases.firstIndex(of: right) ?? 0)
       }
     }
-
-    /// Whether a missing store is created, and the tables if the database has none; otherwise opening it throws
-    /// `notFound`.
-    public var createsIfMissing = true
-
-    /// The access with which the store is opened. By default, a store that the role may not write is opened for reading
-    /// only.
-    public var access = StoreAccess.readWriteOrReadOnly
 
     /// The source of the password; `nil` for none, or one from libpq's password file (`~/.pgpass`) or service file.
     ///
@@ -96,19 +92,16 @@ extension PostgreSQLEngine {
       didSet { maximumValueSize = min(maximumValueSize, 512 << 20) }
     }
 
-    /// The clock that dates the commits in the journal and by which values expire.
-    public var clock = StoreClock.system
-
-    /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
-    public var onDamage: (@Sendable (DamageReport) -> Void)?
-
-    /// The hook for logging and metrics; none by default.
-    public var events: CofferEvents?
-
     /// Keeps the connections of handles apart that would share them otherwise, for tests of several processes in one.
     package var instance = 0
 
     /// Creates a configuration with the default settings.
     public init() {}
+
+    /// The members of ``common``.
+    @inlinable public subscript<Value>(dynamicMember member: WritableKeyPath<OpenSettings, Value>) -> Value {
+      get { common[keyPath: member] }
+      set { common[keyPath: member] = newValue }
+    }
   }
 }

@@ -174,9 +174,7 @@ final class PostgreSQLStore: Sendable {
   /// Keeps a damaged value in the quarantine, and reports it once.
   func report(_ finding: Finding) {
     guard quarantined.withLock({ $0.insert(finding.identity).inserted }) else { return }
-    let report = finding.report(at: location)
-    database.configuration.events?.emitLater(location, .damaged(report))
-    database.configuration.onDamage?(report)
+    database.configuration.common.emit(finding.report(at: location))
     guard !isReadOnly else { return }
     Task {
       do { try await keep(finding) } catch {

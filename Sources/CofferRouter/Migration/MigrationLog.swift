@@ -78,7 +78,7 @@ struct MigrationLog: Sendable {
   }
 
   static func name(of key: KeyName) throws -> SystemRecord.Name {
-    try SystemRecord.Name("router/migrations/" + hash(key.string))
+    try .migrations(ofKeyWith: hash(key.string))
   }
 
   static func hash(_ name: String) -> String {

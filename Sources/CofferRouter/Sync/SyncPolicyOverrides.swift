@@ -9,8 +9,6 @@ struct SyncPolicyOverrides {
 
   init(_ engine: any StorageEngine) { self.engine = engine }
 
-  private static func name() throws -> SystemRecord.Name { try SystemRecord.Name("router/sync-policies") }
-
   /// The overridden policy of one key, an element of the record's list.
   struct Override: Codable, Hashable {
     let name: String
@@ -20,7 +18,7 @@ struct SyncPolicyOverrides {
 
   /// Returns all overrides and the revision of their record.
   func load() async throws -> (overrides: [Override], revision: StoreRevision?) {
-    guard let record = try await engine.record(Self.name()) else { return (try await earlierOverrides(), nil) }
+    guard let record = try await engine.record(.syncPolicies) else { return (try await earlierOverrides(), nil) }
     guard let overrides = try? JSONDecoder().decode([Override].self, from: record.content) else { throw unreadable }
     return (overrides, record.revision)
   }
@@ -49,7 +47,7 @@ struct SyncPolicyOverrides {
   /// Changes the override of one key, and retries when another writer commits first.
   /// - Returns: All overrides after the change.
   func set(_ policy: SyncPolicy?, of name: String) async throws -> [Override] {
-    let record = try Self.name()
+    let record = SystemRecord.Name.syncPolicies
     let origin = StoreOrigin()
     var attempt = 0
     while true {

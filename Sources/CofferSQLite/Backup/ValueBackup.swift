@@ -89,7 +89,7 @@ package enum ValueBackup {
     var kinds: [KeyName: ValueAttributes] = [:]
     while try rows.step() {
       guard let key = try? KeyName(rows.text(0)), let kind = UInt8(exactly: rows.integer(1)) else { continue }
-      kinds[key, default: .none][ValueAttribute<UInt8>(code: 1)] = kind
+      kinds[key, default: .none][.preferenceKind] = kind
     }
     return kinds
   }

@@ -78,7 +78,7 @@ final class DamageReports: Sendable {
   func report(_ finding: Finding) {
     let identity = Identity(key: finding.key, revision: finding.revision)
     guard told.withLock({ $0.insert(identity).inserted }) else { return }
-    configuration.emit(
+    configuration.common.emit(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
   }

@@ -44,7 +44,7 @@ final class Quarantine: Sendable {
     writer.housekeep(failed: forget) { committer in
       try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
     }
-    configuration.emit(
+    configuration.common.emit(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description,
         quarantineID: finding.id))

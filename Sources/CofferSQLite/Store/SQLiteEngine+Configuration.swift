@@ -4,13 +4,10 @@ extension SQLiteEngine {
   /// The settings with which a store is opened.
   ///
   /// Handles of one process that share a database file use the settings of the handle that opened it first.
+  @dynamicMemberLookup
   public struct Configuration: Sendable {
-    /// Whether a missing store is created; otherwise opening it throws `notFound`.
-    public var createsIfMissing = true
-
-    /// The access with which the store is opened. By default, a store that cannot be written is opened for reading
-    /// only. For `.readOnly`, the store must have a format that can be read without an upgrade.
-    public var access = StoreAccess.readWriteOrReadOnly
+    /// The settings that every kind of store has.
+    public var common = OpenSettings()
 
     /// The number of commits that the journal keeps for subscribers that fall behind: at least 1, and 10,000 by
     /// default.
@@ -25,18 +22,6 @@ extension SQLiteEngine {
     /// How many milliseconds a commit waits for a write lock held by another process before it throws `busy`;
     /// 5,000 by default.
     public var busyTimeout = 5_000
-
-    /// The clock that dates the commits in the journal and by which values expire.
-    public var clock = StoreClock.system
-
-    /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
-    public var onDamage: (@Sendable (DamageReport) -> Void)?
-
-    /// The hook for logging and metrics; none by default.
-    ///
-    /// A handle tells its openings and commits to the hook of its own configuration. What handles share (checkpoints,
-    /// waiting for locks, damage, availability, sweeps) is told to that of the handle that opened the file first.
-    public var events: CofferEvents?
 
     /// The hook of the engine whose journal the store is. It is told about checkpoints and waiting for locks only,
     /// since the engine tells about its commits itself.
@@ -57,16 +42,16 @@ extension SQLiteEngine {
 
     /// Creates a configuration with the default settings.
     public init() {}
+
+    /// The members of ``common``.
+    @inlinable public subscript<Value>(dynamicMember member: WritableKeyPath<OpenSettings, Value>) -> Value {
+      get { common[keyPath: member] }
+      set { common[keyPath: member] = newValue }
+    }
   }
 }
 
 extension SQLiteEngine.Configuration {
   /// The hook for what the store does by itself.
-  var storeEvents: CofferEvents? { events ?? journalEvents }
-
-  /// Passes a report of damage, of which there is one for each damaged value, to the handlers.
-  func emit(_ report: DamageReport) {
-    events?.emitLater(report.location, .damaged(report))
-    onDamage?(report)
-  }
+  var storeEvents: CofferEvents? { common.events ?? journalEvents }
 }

@@ -82,7 +82,7 @@ extension SlotEngine {
     let format = try location.open(passphrase, mayCreate: false, cost: .standard, limits: limits)
     let slots = try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.emit)
+      maximumValueSize: configuration.maximumValueSize, isReadOnly: true, onDamage: configuration.common.emit)
     return try SlotEngine(
       readOnly: slots, journalIn: location.control, name: location.description, configuration: configuration,
       because: reason)
@@ -118,7 +118,7 @@ extension DocumentSlots where Format == SealedFormat {
     try OpenDirectory.make(location.control)
     return try DocumentSlots(
       format, at: location.path, control: location.control, name: location.description,
-      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.emit)
+      maximumValueSize: configuration.maximumValueSize, onDamage: configuration.common.emit)
   }
 }
 

@@ -126,11 +126,6 @@ public actor KeychainAdapter: EngineBacked {
   public func deleteAll() async throws { try await engine.commit(WriteBatch([.clear(prefix: nil)]), from: origin) }
 }
 
-extension ValueAttribute<UInt8> {
-  /// The raw value of a secret's ``KeychainAccessibility``.
-  static let accessibility = ValueAttribute(code: 2)
-}
-
 extension ValueAttributes {
   /// The accessibility class of a secret, or `nil` if none was recorded.
   package var accessibility: KeychainAccessibility? { self[.accessibility].flatMap(KeychainAccessibility.init) }

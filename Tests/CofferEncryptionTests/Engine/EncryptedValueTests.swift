@@ -174,7 +174,7 @@ import Testing
     await expectStorageError(.notEncrypted) { _ = try await mixed.entry("secret/a") }
     try await mixed.put("secret/b", "2")
     // An envelope shows that there was a ring, and that it was lost.
-    let batch = WriteBatch([.deleteRecord(KeyRingStore.record), .deleteRecord(KeyRingStore.copy)])
+    let batch = WriteBatch([.deleteRecord(.keyRing), .deleteRecord(.keyRingCopy)])
     try await another.commit(batch, from: StoreOrigin())
     await expectStorageError(.keyUnavailable) { _ = try await another.encrypted(only: { $0.hasPrefix("secret/") }) }
   }

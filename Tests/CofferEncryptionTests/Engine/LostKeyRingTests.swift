@@ -21,7 +21,7 @@ import Testing
     let base = try await store.open(in: directory)
     let engine = try await base.encrypted()
     for size in Self.sizes { try await engine.put(.known("secret\(size)"), String(repeating: "s", count: size)) }
-    let batch = WriteBatch([.deleteRecord(KeyRingStore.record), .deleteRecord(KeyRingStore.copy)])
+    let batch = WriteBatch([.deleteRecord(.keyRing), .deleteRecord(.keyRingCopy)])
     try await base.commit(batch, from: StoreOrigin())
     return base
   }

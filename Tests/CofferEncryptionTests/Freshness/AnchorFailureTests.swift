@@ -41,7 +41,7 @@ private final class RacingAnchor: RollbackAnchor {
     let ring = try await KeyRingStore(base).open(settings: EncryptionSettings(), ifMissing: .refuse) { _ in
       try .forTests()
     }
-    let record = try #require(try await base.record(FreshnessRecord.name))
+    let record = try #require(try await base.record(.freshness))
     return try FreshnessRecord.open(record.content, under: FreshnessKeys(ring.ring)).sequence
   }
 
@@ -154,7 +154,7 @@ private final class ErasedEngine: EngineDecorator {
         isErased.withLock { $0 = true }
       }
       let changesRing = batch.operations.contains {
-        if case .putRecord(KeyRingStore.record, _) = $0 { true } else { false }
+        if case .putRecord(.keyRing, _) = $0 { true } else { false }
       }
       guard !changesRing || !isErased.withLock({ $0 }) else {
         throw StorageError(.diskFull, "The store has no space.", location: description)

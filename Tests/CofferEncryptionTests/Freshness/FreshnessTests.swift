@@ -96,7 +96,7 @@ import Testing
     #expect(error.code == .rolledBack && error.message.contains("no key ring"), "\(error)")
     // Nothing was created: the store has no ring still.
     let plain = try await base(kind)
-    #expect(try await plain.record(KeyRingStore.record) == nil)
+    #expect(try await plain.record(.keyRing) == nil)
     let other = try await plain.encrypted()
     try await other.put("key", "planted")
     try await other.close()
@@ -122,7 +122,7 @@ import Testing
   func recordGone() async throws {
     try await write(.sqlite, "one")
     let base = try await base(.sqlite)
-    try await base.commit(WriteBatch([.deleteRecord(FreshnessRecord.name)]), from: StoreOrigin())
+    try await base.commit(WriteBatch([.deleteRecord(.freshness)]), from: StoreOrigin())
     try await base.close()
     #expect(try await storageError { _ = try await open(.sqlite) }.code == .rolledBack)
   }
@@ -133,10 +133,10 @@ import Testing
     let anchor = MemoryAnchor()
     let engine = try await base.anchored(anchor)
     try await engine.put("key", "one")
-    let old = try #require(try await base.record(KeyRingStore.record)?.content)
+    let old = try #require(try await base.record(.keyRing)?.content)
     _ = try await engine.rotate().result()
     try await engine.flush()
-    let planted: [WriteBatch.Operation] = [.putRecord(KeyRingStore.record, old), .putRecord(KeyRingStore.copy, old)]
+    let planted: [WriteBatch.Operation] = [.putRecord(.keyRing, old), .putRecord(.keyRingCopy, old)]
     try await base.commit(WriteBatch(planted), from: StoreOrigin())
     #expect(try await storageError { _ = try await base.anchored(anchor) }.code == .rolledBack)
     // An open store notices it when it needs the ring again, and writes nothing.
@@ -179,11 +179,11 @@ import Testing
     let base = MemoryEngine()
     let anchor = MemoryAnchor()
     _ = try await base.anchored(anchor)
-    let record = try #require(try await base.record(FreshnessRecord.name)?.content)
+    let record = try #require(try await base.record(.freshness)?.content)
     for bit in 0..<record.count * 8 {
       var changed = record
       changed[bit / 8] ^= 1 << UInt8(bit % 8)
-      try await base.commit(WriteBatch([.putRecord(FreshnessRecord.name, changed)]), from: StoreOrigin())
+      try await base.commit(WriteBatch([.putRecord(.freshness, changed)]), from: StoreOrigin())
       let error = try await storageError { _ = try await base.anchored(anchor) }
       // The format and the algorithm of an envelope have values of later versions.
       #expect([.damaged, .newerFormat].contains(error.code), "bit \(bit): \(error)")
@@ -252,7 +252,7 @@ import Testing
     let engine = try await base.anchored(anchor)
     try await engine.put("key", "one")
     _ = try await engine.decrypt().result()
-    #expect(try await base.record(FreshnessRecord.name) == nil)
+    #expect(try await base.record(.freshness) == nil)
     var configuration = EncryptedEngine.Configuration.anchored(anchor)
     configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(base, ifMissing: .createForPlainValues, configuration: configuration) {
@@ -270,7 +270,7 @@ import Testing
     let base = MemoryEngine(events: events)
     let anchor = MemoryAnchor()
     _ = try await base.anchored(anchor)
-    try await base.commit(WriteBatch([.deleteRecord(FreshnessRecord.name)]), from: StoreOrigin())
+    try await base.commit(WriteBatch([.deleteRecord(.freshness)]), from: StoreOrigin())
     #expect(try await storageError { _ = try await base.anchored(anchor) }.code == .rolledBack)
     let rollbacks = told.withLock { $0 }.filter { if case .rolledBack = $0.kind { true } else { false } }
     #expect(rollbacks.count == 1 && rollbacks.first?.description.contains("is an older copy") == true)

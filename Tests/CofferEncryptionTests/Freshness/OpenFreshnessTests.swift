@@ -14,9 +14,9 @@ import Testing
   func olderRing() async throws {
     let engine = try await base.anchored(anchor)
     try await engine.put("key", "one")
-    let old = try #require(try await base.record(KeyRingStore.record)?.content)
+    let old = try #require(try await base.record(.keyRing)?.content)
     _ = try await engine.rotate().result()
-    let planted: [WriteBatch.Operation] = [.putRecord(KeyRingStore.record, old), .putRecord(KeyRingStore.copy, old)]
+    let planted: [WriteBatch.Operation] = [.putRecord(.keyRing, old), .putRecord(.keyRingCopy, old)]
     try await base.commit(WriteBatch(planted), from: StoreOrigin())
     for change in ["rotate", "shred", "encrypt", "decrypt"] {
       let error = try await storageError {
@@ -29,7 +29,9 @@ import Testing
       }
       #expect(error.code == .rolledBack && error.message.contains("replaced by an older one"), "\(change): \(error)")
     }
-    for name in [KeyRingStore.record, KeyRingStore.copy] { #expect(try await base.record(name)?.content == old) }
+    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
+      #expect(try await base.record(name)?.content == old)
+    }
   }
 
   @Test("The change of a key ring is anchored by itself, without a value that is committed")
@@ -57,7 +59,7 @@ import Testing
     let revision = base.latestRevision
     #expect(try await storageError { try await late.flush() }.code == .notFound)
     #expect(base.latestRevision == revision)
-    for name in [FreshnessRecord.name, lease] { #expect(try await base.record(name) == nil) }
+    for name in [SystemRecord.Name.freshness, lease] { #expect(try await base.record(name) == nil) }
     var configuration = EncryptedEngine.Configuration.anchored(anchor)
     configuration.acceptsUnfinished = true
     let again = try await EncryptedEngine.open(
@@ -65,15 +67,15 @@ import Testing
     ) { _ in try .forTests() }
     _ = try await again.encryptPlainValues().result()
     try await again.flush()
-    let record = try await base.record(FreshnessRecord.name)
+    let record = try await base.record(.freshness)
     #expect(try await storageError { try await later.flush() }.code == .notFound)
-    #expect(try await base.record(FreshnessRecord.name) == record)
+    #expect(try await base.record(.freshness) == record)
     #expect(try await base.anchored(anchor).text("key") == "two")
   }
 
   @Test("A new key ring removes the record that an earlier one has left")
   func leftover() async throws {
-    try await base.commit(WriteBatch([.putRecord(FreshnessRecord.name, Data([1]))]), from: StoreOrigin())
+    try await base.commit(WriteBatch([.putRecord(.freshness, Data([1]))]), from: StoreOrigin())
     try await base.anchored(anchor).put("key", "one")
     #expect(try await base.anchored(anchor).text("key") == "one")
   }

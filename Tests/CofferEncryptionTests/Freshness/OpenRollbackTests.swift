@@ -42,7 +42,7 @@
         ATTACH '\(directory.path(copy))/store.db' AS old;
         DELETE FROM main.coffer_values; INSERT INTO main.coffer_values SELECT * FROM old.coffer_values
         """)
-      try directory.putBack([FreshnessRecord.name], from: copy)
+      try directory.putBack([SystemRecord.Name.freshness], from: copy)
     }
 
     private func anchored() async throws -> AnchorRecord { try AnchorRecord(try #require(try await anchor.record())) }
@@ -109,13 +109,13 @@
     func removedAnchor() async throws {
       let engine = try await openAheadOfCopy()
       try FileManager.default.removeItem(atPath: anchorPath)
-      let record = try await engine.base.record(FreshnessRecord.name)
+      let record = try await engine.base.record(.freshness)
       for number in 0..<2 {
         try await engine.put("key", "new \(number)")
         let error = try await storageError { try await engine.flush() }
         #expect(error.code == .notFound && error.advice.contains("make it available"), "\(error)")
       }
-      #expect(try await engine.base.record(FreshnessRecord.name) == record)
+      #expect(try await engine.base.record(.freshness) == record)
       #expect(!FileManager.default.fileExists(atPath: anchorPath))
       #expect(try await storageError { try await engine.close() }.code == .notFound)
       #expect(try await storageError { _ = try await open() }.code == .notFound)
@@ -145,9 +145,9 @@
       for _ in 0..<4 { _ = try await foreign.rotate().result() }
       try await foreign.close()
       let engine = try await openAheadOfCopy()
-      let ring = try #require(try await engine.base.record(KeyRingStore.record)).content
+      let ring = try #require(try await engine.base.record(.keyRing)).content
       let generation = try #require(try await KeyRingStore.inspect(engine.base)).generation
-      try directory.putBack([KeyRingStore.copy], from: "other")
+      try directory.putBack([SystemRecord.Name.keyRingCopy], from: "other")
       let planted = try #require(try await KeyRingStore.inspect(engine.base))
       #expect(planted.generation > generation)
       let before = try await anchored()
@@ -156,10 +156,10 @@
       #expect(try await anchored().sequence > before.sequence)
       // Both records: nothing can be anchored, which is said, and not for ever.
       try await engine.put("key", "newer")
-      try directory.putBack([KeyRingStore.record, KeyRingStore.copy], from: "other")
+      try directory.putBack([SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy], from: "other")
       #expect(try await storageError { try await engine.flush() }.code == .notFound)
       let restored: [WriteBatch.Operation] = [
-        .putRecord(KeyRingStore.record, ring), .putRecord(KeyRingStore.copy, ring),
+        .putRecord(.keyRing, ring), .putRecord(.keyRingCopy, ring),
       ]
       try await engine.base.commit(WriteBatch(restored), from: StoreOrigin())
       let between = try await anchored()
@@ -207,10 +207,10 @@
       _ = try await store.update(ring) { try $0.addPrimary(now: Date()) }
       try await second.put("secret", "two")
       try await second.close()
-      let rings = [KeyRingStore.record, KeyRingStore.copy]
+      let rings = [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy]
       try directory.putBack(rings, from: "old")
       let plain = try await base()
-      let older = try #require(try await plain.record(KeyRingStore.record)).content
+      let older = try #require(try await plain.record(.keyRing)).content
       let error = try await storageError {
         _ = try await EncryptedEngine.encrypt(plain, key: .file(file), configuration: .anchored(anchor))
       }

@@ -119,8 +119,8 @@ import Testing
     errors.append(try await storageError { _ = try await engine.entry("other") })
     errors += try await engine.rotate().result().failures.map(\.error)
     try await addKeys()
-    let ring = try #require(try await base.record(KeyRingStore.record)?.content)
-    try await base.commit(WriteBatch([.putRecord(KeyRingStore.record, ring.dropLast())]), from: StoreOrigin())
+    let ring = try #require(try await base.record(.keyRing)?.content)
+    try await base.commit(WriteBatch([.putRecord(.keyRing, ring.dropLast())]), from: StoreOrigin())
     try await engine.put("key", value)  // repairs the ring
     try await engine.shred()
     try await addKeys()

@@ -35,7 +35,7 @@ import Testing
     let report = try await engine.decrypt().result()
     #expect(report.isComplete && report.changedValues == 1, "\(report)")
     #expect(try await engine.base.text("token") == "older")
-    #expect(try await engine.base.record(KeyRingStore.record) == nil)
+    #expect(try await engine.base.record(.keyRing) == nil)
     try await engine.close()
   }
 
@@ -46,11 +46,11 @@ import Testing
     let engine = try await putBack(attributes, only: onlyDeclared ? Self.ofToken : nil)
     let report = try await engine.decrypt().result()
     #expect(report.failures.map(\.error.code) == [.damaged], "\(report)")
-    #expect(try await engine.base.record(KeyRingStore.record) != nil)
+    #expect(try await engine.base.record(.keyRing) != nil)
     // With the value removed, nothing needs the ring any more.
     try await engine.commit(WriteBatch([.delete("token")]), from: StoreOrigin())
     #expect(try await engine.decrypt().result().isComplete)
-    #expect(try await engine.base.record(KeyRingStore.record) == nil)
+    #expect(try await engine.base.record(.keyRing) == nil)
     try await engine.close()
   }
 }

@@ -57,7 +57,7 @@
         helper.wait()
         let base = try await base(kind)
         // The last kill may have come after the end of a decryption.
-        if try await base.record(KeyRingStore.record) == nil {
+        if try await base.record(.keyRing) == nil {
           try await check(base, "after kill \(kill)")
           try await base.close()
           try await prepare(kind, goal, settings)
@@ -85,7 +85,7 @@
     private func checkEnd(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
       let base = try await base(kind)
       guard goal != .decryption else {
-        #expect(try await base.record(KeyRingStore.record) == nil)
+        #expect(try await base.record(.keyRing) == nil)
         try await check(base, "at the end")
         return try await base.close()
       }

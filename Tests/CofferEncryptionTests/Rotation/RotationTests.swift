@@ -159,7 +159,7 @@ import Testing
     let decryption = try await engine.decrypt().result()
     #expect(decryption.isComplete && decryption.primaryKey == nil)
     try await check(base)
-    #expect(try await base.record(KeyRingStore.record) == nil)
+    #expect(try await base.record(.keyRing) == nil)
     try await engine.close()
   }
 

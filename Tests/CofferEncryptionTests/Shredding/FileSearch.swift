@@ -10,7 +10,7 @@ struct FileSearch {
 
   /// Adds the present key ring of a store to what is searched for.
   mutating func add(_ engine: any StorageEngine) async throws {
-    guard let record = try await engine.record(KeyRingStore.record)?.content else { return }
+    guard let record = try await engine.record(.keyRing)?.content else { return }
     // The header is the same in each ring; the body is between it and the checksum.
     let body = Data(record.dropFirst(112).dropLast(32))
     for start in 0...(body.count - Self.pieceSize) { pieces.insert(Data(body[start..<start + Self.pieceSize])) }

@@ -176,13 +176,13 @@ import Testing
     try await engine.put("k/1", "value")
     let old = try await ring(of: base)
     hooked.beforeNextRing {
-      try await base.commit(WriteBatch([.putRecord(FreshnessRecord.name, Data([1]))]), from: StoreOrigin())
+      try await base.commit(WriteBatch([.putRecord(.freshness, Data([1]))]), from: StoreOrigin())
     }
     let report = try await engine.shred()
     #expect(report.values == 1 && report.destroyedKeys == [old.primary.id.short])
     let new = try await ring(of: base)
     #expect(new.indexKey.id == old.indexKey.id && new.primary.id != old.primary.id && new.entries.count == 1)
-    #expect(try await base.record(FreshnessRecord.name)?.content == Data([1]))
+    #expect(try await base.record(.freshness)?.content == Data([1]))
     #expect(try await engine.summaries().isEmpty)
   }
 }
@@ -198,7 +198,7 @@ private final class RingHookEngine: EngineDecorator {
 
   func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
     let isRing = batch.operations.contains {
-      if case .putRecord(KeyRingStore.record, _) = $0 { true } else { false }
+      if case .putRecord(.keyRing, _) = $0 { true } else { false }
     }
     if isRing {
       let body = hook.withLock { hook in

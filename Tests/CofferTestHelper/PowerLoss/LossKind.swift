@@ -38,7 +38,7 @@ enum LossKind: String {
       }
     case .encrypt, .commandEncrypt:
       let engine = try await base.open(directory).engine
-      guard try await engine.record(KeyRingStore.record) != nil else { return engine }
+      guard try await engine.record(.keyRing) != nil else { return engine }
       var configuration = EncryptedEngine.Configuration()
       configuration.acceptsUnfinished = true
       if base == .files { configuration.label = Self.label }

@@ -33,8 +33,8 @@ public struct SchemaMark: Hashable, Sendable {
   /// The attribute that holds the mark.
   package var attributes: ValueAttributes {
     var attributes = ValueAttributes()
-    attributes[ValueAttribute.schema] = SchemaMarkBytes(
-      bytes: withUnsafeBytes(of: UInt32(clamping: version).littleEndian) { Array($0) } + name.utf8)
+    attributes[ValueAttribute.schema] = AttributeBytes(
+      withUnsafeBytes(of: UInt32(clamping: version).littleEndian) { Array($0) } + name.utf8)
     return attributes
   }
 }

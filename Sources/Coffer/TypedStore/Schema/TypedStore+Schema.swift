@@ -74,13 +74,10 @@ extension TypedStore {
     }
     let encoded = try await schema.migrate(entry, from: version, coding, watch)
     var attributes = entry.attributes
-    attributes[Self.propertyListType] = nil
+    attributes[.preferenceKind] = nil  // It belongs to the bytes and not to the value.
     attributes = attributes.merging(encoded.attributes)
     return [.require(entry.key, entry.revision), .put(entry.key, encoded.data, attributes)]
   }
-
-  /// The type of a preference, which belongs to the bytes and not to the value.
-  private static var propertyListType: ValueAttribute<UInt8> { ValueAttribute(code: 1) }
 
   func commitMigration(_ operations: [WriteBatch.Operation]) async throws {
     let batch = WriteBatch(operations)

@@ -41,11 +41,6 @@ public enum KeychainAccessControl: UInt8, CaseIterable, Hashable, Sendable {
   }
 }
 
-extension ValueAttribute<UInt8> {
-  /// The raw value of a secret's ``KeychainAccessControl``.
-  package static let accessControl = ValueAttribute(code: 7)
-}
-
 extension ValueAttributes {
   /// The confirmation that is required to read the value, or `nil` if none is recorded or it is unknown here.
   package var accessControl: KeychainAccessControl? {

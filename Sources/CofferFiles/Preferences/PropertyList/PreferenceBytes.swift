@@ -1,11 +1,6 @@
 package import CofferCore
 package import Foundation
 
-extension ValueAttribute<UInt8> {
-  /// The requested or present type of a preference: a ``PreferenceKind``.
-  static let preferenceKind = ValueAttribute(code: 1)
-}
-
 /// The types that can be requested for a preference. The numbers are part of the file format: never renumber them.
 enum PreferenceKind: UInt8 {
   /// The type of the existing preference, if it can represent the bytes exactly; otherwise bytes.

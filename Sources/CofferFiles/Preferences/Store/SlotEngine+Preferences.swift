@@ -93,7 +93,7 @@ extension DocumentSlots where Format == PropertyListFormat {
     return try DocumentSlots(
       PropertyListFormat(), at: file.path, control: file.control, name: file.description,
       maximumValueSize: configuration.forPreferences.maximumValueSize, isReadOnly: isReadOnly,
-      onDamage: configuration.emit)
+      onDamage: configuration.common.emit)
   }
 }
 

@@ -3,13 +3,10 @@ package import CofferSQLite
 
 extension SlotEngine {
   /// The options for opening a ``SlotEngine``.
+  @dynamicMemberLookup
   public struct Configuration: Sendable {
-    /// Whether a missing store is created; otherwise opening it throws `notFound`. A missing journal is always created.
-    public var createsIfMissing = true
-
-    /// The access with which the store is opened. By default, a store that cannot be written is opened for reading
-    /// only.
-    public var access = StoreAccess.readWriteOrReadOnly
+    /// The settings that every kind of store has.
+    public var common = OpenSettings()
 
     /// What opening does with data of another origin, such as the files of a directory that never was a store: by
     /// default, it throws `foreignFormat`.
@@ -32,17 +29,8 @@ extension SlotEngine {
     /// ``retainedBytes``. For stores of secrets, which record no sizes, this is the only limit.
     public var retainedCount = 10_000
 
-    /// The clock that dates the commits of the journal and by which values expire.
-    public var clock = StoreClock.system
-
-    /// Called once for each damaged value that is found. The damaged bytes are kept in the quarantine.
-    public var onDamage: (@Sendable (DamageReport) -> Void)?
-
     /// Called after opening if there was anything to recover.
     public var onRecovery: (@Sendable (RecoveryReport) -> Void)?
-
-    /// The hook for logging and metrics; none by default. A handle tells its own configuration's.
-    public var events: CofferEvents?
 
     /// Asks the user before a secret with an access control is read. Without one, which is the default, reading such a
     /// secret throws `unsupported`. Stores that are not made for secrets never ask.
@@ -58,10 +46,16 @@ extension SlotEngine {
     /// Creates a configuration with the default settings.
     public init() {}
 
+    /// The members of ``common``.
+    @inlinable public subscript<Value>(dynamicMember member: WritableKeyPath<OpenSettings, Value>) -> Value {
+      get { common[keyPath: member] }
+      set { common[keyPath: member] = newValue }
+    }
+
     /// Returns why the store is to be opened for reading only, as the end of a sentence; `nil` to open it for writing.
     /// - Parameter control: the path of the directory of the journal.
     package func reasonToOnlyRead(control: String) -> String? {
-      switch access {
+      switch common.access {
       case .readOnly: StorageError.readOnlyRequest
       case .readWrite: nil
       case .readWriteOrReadOnly: SlotWriteCheck.reason(control: control)
@@ -98,19 +92,13 @@ extension SQLiteEngine.Configuration {
 }
 
 extension SlotEngine.Configuration {
-  /// Passes a report of damage, of which there is one for each damaged value or file, to the handlers.
-  package func emit(_ report: DamageReport) {
-    events?.emitLater(report.location, .damaged(report))
-    onDamage?(report)
-  }
-
   /// The configuration of the journal database.
   func forJournal(named name: String) -> SQLiteEngine.Configuration {
     var journal = SQLiteEngine.Configuration.slotJournal(named: name)
     journal.journalRetention = journalRetention
     journal.busyTimeout = busyTimeout
-    journal.clock = clock
-    journal.journalEvents = events
+    journal.clock = common.clock
+    journal.journalEvents = common.events
     return journal
   }
 }

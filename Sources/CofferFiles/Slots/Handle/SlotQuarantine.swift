@@ -16,7 +16,7 @@ final class SlotQuarantine: Sendable {
 
   /// Reports a damaged version, once.
   func emit(_ report: DamageReport, of id: SlotID) {
-    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.emit(report) }
+    if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.common.emit(report) }
   }
 
   /// Reports the loss of a value's newest version, once, and returns the error for its reader.
@@ -57,7 +57,7 @@ final class SlotQuarantine: Sendable {
         isKept = false
         reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
       }
-      handle.configuration.emit(
+      handle.configuration.common.emit(
         DamageReport(
           key: key, revision: recorded.revision, size: size(of: content), location: handle.name,
           quarantineID: isKept ? id.description : nil))

@@ -42,7 +42,7 @@ final class ReadOnlySlotStore: SlotCore {
       try control.hasJournal()
       ? SQLiteEngine.openBlocking(
         at: control.journal, configuration: journalConfiguration, readOnlyBecause: reason) : nil
-    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.emit)
+    reader = ReadOnlySlotReader(slots, journal, name: name, onDamage: configuration.common.emit)
     refusal = StorageError.readOnly(because: reason, location: name)
     var features: StoreCapabilities.Features = [
       .snapshots, .listing, .persistence, .attributes, .systemRecords,

@@ -7,7 +7,7 @@ enum PropertyListChecks {
   static let all = [kept, malformed]
 
   /// The attribute of a value's property list type, and its codes; see `docs/formats/preferences.md`.
-  private static let type = ValueAttribute<UInt8>(code: 1)
+  private static let type = ValueAttribute.preferenceKind
   private static let (data, boolean) = (UInt8(1), UInt8(4))
 
   private static func attributes(_ code: UInt8) -> ValueAttributes {

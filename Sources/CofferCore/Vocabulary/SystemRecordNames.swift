@@ -1,0 +1,25 @@
+// The records that the library keeps in stores. Their names are part of the formats (`docs/formats/sqlite.md`).
+
+extension SystemRecord.Name {
+  /// The first of the two records of a key ring. A store without it encrypts nothing, or has lost its ring.
+  package static let keyRing = SystemRecord.Name("encryption" as KeyName)
+  /// The second record of a key ring.
+  package static let keyRingCopy = SystemRecord.Name("encryption.copy" as KeyName)
+  /// The mark of a store whose values are all encrypted, or are being encrypted, written with its key ring. While both
+  /// are there, a commit with a plain value is refused, also one through a handle that was opened before.
+  package static let onlyEnvelopes = SystemRecord.Name("encryption.only" as KeyName)
+  /// What a rollback anchor compares.
+  package static let freshness = SystemRecord.Name("encryption.fresh" as KeyName)
+  /// The lease of whoever rotates keys.
+  package static let rotation = SystemRecord.Name("encryption.rotation" as KeyName)
+  /// A digest of the values that earlier versions have kept, which is ignored.
+  package static let valueDigest = SystemRecord.Name("encryption.values" as KeyName)
+  /// The router's overrides of declared sync policies.
+  package static let syncPolicies = SystemRecord.Name("router/sync-policies" as KeyName)
+
+  /// The migrations of one key.
+  /// - Parameter hash: the first half of the SHA-256 of its name, in hexadecimal.
+  package static func migrations(ofKeyWith hash: String) throws -> SystemRecord.Name {
+    try SystemRecord.Name("router/migrations/" + hash)
+  }
+}

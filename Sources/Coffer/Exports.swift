@@ -3,6 +3,7 @@
 @_exported public import class CofferCore.CofferEvents
 @_exported public import struct CofferCore.KeyName
 @_exported public import class CofferCore.MemoryEngine
+@_exported public import struct CofferCore.OpenSettings
 @_exported public import protocol CofferCore.StorageAdapter
 @_exported public import protocol CofferCore.StorageEngine
 @_exported public import struct CofferCore.StorageError

@@ -67,7 +67,7 @@ import Testing
     let told = Locked(0)
     let base = MemoryEngine(events: CofferEvents { if $0.kind == .valuesNotCompared { told.withLock { $0 += 1 } } })
     let record = try Data(contentsOf: sample.file)
-    let copies = [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy].map {
+    let copies = SystemRecord.Name.keyRings.map {
       WriteBatch.Operation.putRecord($0, record)
     }
     try await base.commit(WriteBatch(copies), from: StoreOrigin())

@@ -122,7 +122,7 @@ import Testing
     let first = try await open(engine)
     let old = try #require(try await engine.record(.keyRing)?.content)
     let second = try await KeyRingStore(engine).update(first) { try $0.addPrimary(now: .now) }
-    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
+    for name in SystemRecord.Name.keyRings {
       try await put(engine, .putRecord(name, old))
       #expect(try await open(engine).ring == second.ring)
     }

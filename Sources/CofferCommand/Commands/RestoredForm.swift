@@ -105,7 +105,7 @@ private func isEncrypted(_ location: StoreLocation, _ passphrases: Passphrases) 
 private func hasKeyRing(_ location: StoreLocation, _ passphrases: Passphrases) async throws -> Bool {
   let base = try await openStoredForm(of: location, passphrases, creating: false, access: .readOnly)
   return try await closing(base) { engine in
-    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] where try await engine.record(name) != nil {
+    for name in SystemRecord.Name.keyRings where try await engine.record(name) != nil {
       return true
     }
     return false

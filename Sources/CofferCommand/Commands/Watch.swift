@@ -162,12 +162,17 @@ private actor WatchPrinter {
         try await Listing<StoreEntry.Summary>.page(of: snapshot, prefix: prefix, after: last)
       }
     }
-    if case .failure(let error) = page { try Output.error.note(error.description) }
-    return try? page.get()
+    switch page {
+    case .success(let items): return items
+    case .failure(let error):
+      try Output.error.note(error.description)
+      return nil
+    }
   }
 
   /// Reads from the store. Waits while it is unavailable, so that nothing is missed: later commits are printed
   /// afterwards. Returns the error of a store that can be used, after some attempts.
+  /// - Throws: `closed`, `keyUnavailable` of a store that is shown as it is stored, `CancellationError`.
   private func patiently<R: Sendable>(_ read: () async throws -> R) async throws -> Result<R, StorageError> {
     var failed = 0
     while true {

@@ -19,7 +19,7 @@ struct StoredKeyRingFacts: Sendable {
     self.header = header
     var revision: StoreRevision?
     var contents: [Data?] = []
-    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
+    for name in SystemRecord.Name.keyRings {
       let record = try? await engine.record(name)
       contents.append(record.flatMap { (try? KeyRingHeader(of: $0.content)) == nil ? nil : $0.content })
       if name == SystemRecord.Name.keyRing { revision = record?.revision }

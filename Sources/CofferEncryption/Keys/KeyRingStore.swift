@@ -299,7 +299,7 @@ package struct KeyRingStore: Sendable {
   /// Removes the ring, at the end of decrypting a store.
   /// - Returns: `false` if the ring was changed meanwhile, and was not removed.
   package func remove(_ open: OpenKeyRing, with operations: [WriteBatch.Operation] = []) async throws -> Bool {
-    let removal = ([.keyRing, .keyRingCopy] + Self.companions).map { WriteBatch.Operation.deleteRecord($0) }
+    let removal = (SystemRecord.Name.keyRings + Self.companions).map { WriteBatch.Operation.deleteRecord($0) }
     do {
       try await engine.commit(WriteBatch(open.revisions.operations + operations + removal), from: origin)
       return true

@@ -40,10 +40,10 @@ struct StoredKeyRing: Sendable {
     // Records that are read one after the other may belong to two states; then the first one has changed.
     repeat {
       readings = [
-        try await read(SystemRecord.Name.keyRing, in: engine),
-        try await read(SystemRecord.Name.keyRingCopy, in: engine),
+        try await read(.keyRing, in: engine),
+        try await read(.keyRingCopy, in: engine),
       ]
-      again = try await read(SystemRecord.Name.keyRing, in: engine)
+      again = try await read(.keyRing, in: engine)
     } while again != readings[0]
     guard readings != [.absent, .absent] else { return nil }
     do { return try StoredKeyRing(readings) } catch { throw error.locating(at: engine.description) }
@@ -67,7 +67,7 @@ struct StoredKeyRing: Sendable {
 
   private init(_ readings: [Reading]) throws(StorageError) {
     var candidates: [Candidate] = []
-    for (name, reading) in zip([SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy], readings) {
+    for (name, reading) in zip(SystemRecord.Name.keyRings, readings) {
       guard case .intact(let content, _) = reading, candidates.first?.content != content else { continue }
       candidates.append(Candidate(name: name, content: content, header: try KeyRingHeader(of: content)))
     }
@@ -82,7 +82,7 @@ struct StoredKeyRing: Sendable {
 
   /// The name of the record that is not the same as an intact one; `nil` if both are the same.
   func differing(from intact: Candidate) -> SystemRecord.Name? {
-    zip([SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy], readings).first { _, reading in
+    zip(SystemRecord.Name.keyRings, readings).first { _, reading in
       if case .intact(intact.content, _) = reading { false } else { true }
     }?.0
   }

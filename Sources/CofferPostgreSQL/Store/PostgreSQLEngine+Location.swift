@@ -18,11 +18,10 @@ extension PostgreSQLEngine {
         exists: { _ in true },
         open: { address, options in
           var configuration = configuration
-          configuration.createsIfMissing = options.createsIfMissing
-          configuration.access = options.access
-          configuration.clock = options.clock
-          configuration.events = options.events ?? configuration.events
-          configuration.onDamage = options.onDamage ?? configuration.onDamage
+          let registered = configuration.common
+          configuration.common = options
+          configuration.events = options.events ?? registered.events
+          configuration.onDamage = options.onDamage ?? registered.onDamage
           return try await open("postgresql:" + address, configuration: configuration)
         }))
   }

@@ -48,7 +48,7 @@ final class PostgreSQLStore: Sendable {
 
   deinit { database.remove(self) }
 
-  var clock: StoreClock { database.configuration.clock }
+  var clock: StoreClock { database.configuration.common.clock }
   var deadline: Duration { database.deadline }
   var epoch: UInt64 { state.withLock { $0.epoch } }
   var latestRevision: StoreRevision { feed.latest }

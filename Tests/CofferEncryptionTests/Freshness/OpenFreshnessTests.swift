@@ -29,7 +29,7 @@ import Testing
       }
       #expect(error.code == .rolledBack && error.message.contains("replaced by an older one"), "\(change): \(error)")
     }
-    for name in [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy] {
+    for name in SystemRecord.Name.keyRings {
       #expect(try await base.record(name)?.content == old)
     }
   }

@@ -156,7 +156,7 @@
       #expect(try await anchored().sequence > before.sequence)
       // Both records: nothing can be anchored, which is said, and not for ever.
       try await engine.put("key", "newer")
-      try directory.putBack([SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy], from: "other")
+      try directory.putBack(SystemRecord.Name.keyRings, from: "other")
       #expect(try await storageError { try await engine.flush() }.code == .notFound)
       let restored: [WriteBatch.Operation] = [
         .putRecord(.keyRing, ring), .putRecord(.keyRingCopy, ring),
@@ -207,7 +207,7 @@
       _ = try await store.update(ring) { try $0.addPrimary(now: Date()) }
       try await second.put("secret", "two")
       try await second.close()
-      let rings = [SystemRecord.Name.keyRing, SystemRecord.Name.keyRingCopy]
+      let rings = SystemRecord.Name.keyRings
       try directory.putBack(rings, from: "old")
       let plain = try await base()
       let older = try #require(try await plain.record(.keyRing)).content

@@ -1,5 +1,4 @@
 import CofferCore
-import CofferEncryption
 import Foundation
 
 /// Searches the files of a store for the sealed bodies of key rings, in pieces: each byte of a piece could be decrypted

@@ -10,7 +10,7 @@ package import CofferSQLite
 /// Changes that other programs make to the store are delivered as commits without transaction and origin. `.relaxed`
 /// commits are as durable as `.full` ones, since a power loss could otherwise leave a batch half done.
 ///
-/// If the journal's directory cannot be written, or ``SlotEngine/Configuration/access`` demands it, the store is opened
+/// If the journal's directory cannot be written, or its configuration demands it, the store is opened
 /// for reading only (``isReadOnly``). Commits throw `readOnly` then, commits by other processes are polled for once per
 /// second, and edits by other programs are readable but not delivered. A snapshot cannot retain a value that is
 /// replaced: reading it throws `unavailable`.

@@ -143,8 +143,8 @@ final class SlotStore: SlotCore {
 
   func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
 
-  var clock: StoreClock { handle.configuration.clock }
-  var events: CofferEvents? { handle.configuration.events }
+  var clock: StoreClock { handle.configuration.common.clock }
+  var events: CofferEvents? { handle.configuration.common.events }
   var latestRevision: StoreRevision { records.latestRevision }
   var latestPosition: JournalPosition { records.latestPosition }
 

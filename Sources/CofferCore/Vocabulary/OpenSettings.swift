@@ -6,8 +6,8 @@
 /// configuration.common = settings  // all of them
 /// ```
 public struct OpenSettings: Sendable {
-  /// Whether a missing store is created, in PostgreSQL with its tables; otherwise opening it throws `notFound`. A missing
-  /// journal beside files or preferences is always created.
+  /// Whether a missing store is created, in PostgreSQL with its tables; otherwise opening it throws `notFound`. A
+  /// missing journal beside files or preferences is always created.
   public var createsIfMissing: Bool
   /// The access with which the store is opened. By default, a store that cannot be written is opened for reading only.
   /// For `.readOnly`, it must have a format that can be read without an upgrade.
@@ -17,8 +17,8 @@ public struct OpenSettings: Sendable {
   /// The hook for logging and metrics; none by default.
   ///
   /// A handle tells its openings and commits to the hook of its own configuration. What handles of one SQLite file or
-  /// PostgreSQL store share (checkpoints, waiting for locks, damage, availability, sweeps) is told to that of the handle
-  /// that opened it first.
+  /// PostgreSQL store share (checkpoints, waiting for locks, damage, availability, sweeps) is told to that of the
+  /// handle that opened it first.
   public var events: CofferEvents?
   /// A handler that is called once for each damaged value that is found. The bytes are kept in the quarantine.
   public var onDamage: (@Sendable (DamageReport) -> Void)?

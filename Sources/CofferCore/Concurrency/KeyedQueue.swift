@@ -1,7 +1,7 @@
 /// A set of asynchronous locks, one per key, which are acquired in the order of arrival.
 package final class KeyedQueue: Sendable {
   private struct State {
-    /// Who waits for each key that is locked.
+    /// The waiting tasks of each locked key.
     var lines: [KeyName: FairQueue<Void>] = [:]
 
     subscript(line key: KeyName) -> FairQueue<Void> {

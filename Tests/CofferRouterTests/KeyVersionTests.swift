@@ -215,7 +215,7 @@ private struct Catalog: StorageKeyCatalog {
     let older = TypedKey<Style3>("old", in: .engine("e"), owner: "Tests", about: "For a test.")
       .versioned(by: try ValueSchema("style", version: 3, steps: [first, second]))
     let moved = key3.migrating {
-      AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(older)))
+      AnyStorageMigration(from: older, to: $0)
     }
     let router = router()
     #expect(try await router.get(moved) == new)

@@ -49,7 +49,7 @@ struct MigratedKeys {
     return homes.map { name, before, after in
       let old = TypedKey<String>("old \(name)", in: before, owner: "Tests", about: "For a test.")
       return TypedKey<String>(name, in: after, owner: "Tests", about: "For a test.", security: .encrypted(.aes256))
-        .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old))) }
+        .migrating { AnyStorageMigration(from: old, to: $0) }
     }
   }
 }
@@ -70,10 +70,9 @@ struct AggregatedKeys {
       "both", in: .fileSystem(.custom(URL(fileURLWithPath: root + "/files"))), owner: "Tests", about: "For a test.",
       security: .encrypted(.aes256)
     ).migrating { key in
-      AnyStorageMigration(
-        DefaultAggregatingMigration(destinationKey: key, sourceKeys: older.map { .key($0) }) { values in
-          older.compactMap { values[$0] }
-        })
+      AnyStorageMigration(from: older.map { .key($0) }, to: key) { values in
+        older.compactMap { values[$0] }
+      }
     }
   }
 }

@@ -97,7 +97,7 @@ extension AuditReport {
     return "<p class=\"note\">version \(version)\(text.html)</p>"
   }
 
-  private static func note(_ migration: KeyMigrationState?) -> String {
+  private static func note(_ migration: RouterMigration.KeyState?) -> String {
     switch migration {
     case nil: return ""
     case .pending?: return "<p class=\"note\"><span class=\"badge family\">migration pending</span></p>"

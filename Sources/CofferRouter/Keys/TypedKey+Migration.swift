@@ -5,7 +5,7 @@ extension TypedKey {
   ///
   /// ```swift
   /// static let token = TypedKey<String>(secret: "token", in: .keychain(), owner: "Account", about: "The session.")
-  ///   .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(.oldToken))) }
+  ///   .migrating { AnyStorageMigration(from: StorageKeys.oldToken, to: $0) }
   /// ```
   /// - Parameter migration: creates the migration of the key that it receives. It is called at each use of the key
   ///   until the migration is done.

@@ -1,39 +1,41 @@
 public import Foundation
 
-/// What a migration of a declared key has done, as recorded in the store of the key.
-public struct MigrationHistoryEntry: Hashable, Codable, Sendable {
-  /// The name of the key.
-  public var key: String
-  /// The description of the key's ``StorageDomain``.
-  public var domain: String
-  /// The ``StorageMigration/name`` of the migration; `nil` for an earlier migration that the key no longer declares.
-  public var migration: String?
-  /// What has happened to the values.
-  public var outcome: MigrationOutcome
-  /// The date of the end, or of the interruption.
-  public var date: Date
-  /// The version of the application that has run the migration; empty if unknown.
-  public var appVersion: String
-  /// The number of migrated values.
-  public var values: Int
-  /// Whether the run was interrupted after it had stored the new value; the next access of the key completes it.
-  public var isInterrupted: Bool
-  /// Whether the files of the older stores are free of values that were plain and are protected now. If it is `false`
-  /// after ``StorageRouter/close()``, another program has read the store, its disk was full, or its quarantine has
-  /// whole damaged files, which are to be examined; the next process continues.
-  public var isScrubbed: Bool
-}
+extension RouterMigration {
+  /// What a migration of a declared key has done, as recorded in the store of the key.
+  public struct Entry: Hashable, Codable, Sendable {
+    /// The name of the key.
+    public var key: String
+    /// The description of the key's ``StorageDomain``.
+    public var domain: String
+    /// The ``StorageMigration/name`` of the migration; `nil` for an earlier migration that the key no longer declares.
+    public var migration: String?
+    /// What has happened to the values.
+    public var outcome: MigrationResult.Outcome
+    /// The date of the end, or of the interruption.
+    public var date: Date
+    /// The version of the application that has run the migration; empty if unknown.
+    public var appVersion: String
+    /// The number of migrated values.
+    public var values: Int
+    /// Whether the run was interrupted after it had stored the new value; the next access of the key completes it.
+    public var isInterrupted: Bool
+    /// Whether the files of the older stores are free of values that were plain and are protected now. If it is `false`
+    /// after ``StorageRouter/close()``, another program has read the store, its disk was full, or its quarantine has
+    /// whole damaged files, which are to be examined; the next process continues.
+    public var isScrubbed: Bool
+  }
 
-/// The state of a key's migration.
-public enum KeyMigrationState: Hashable, Codable, Sendable {
-  /// The migration runs when the key is next used.
-  case pending
-  /// A run was interrupted after it had stored the new value; the next access of the key completes it.
-  case interrupted(Date)
-  /// The migration is done.
-  case done(MigrationOutcome, Date)
-  /// The state cannot be read.
-  case unknown(reason: String)
+  /// The state of a key's migration.
+  public enum KeyState: Hashable, Codable, Sendable {
+    /// The migration runs when the key is next used.
+    case pending
+    /// A run was interrupted after it had stored the new value; the next access of the key completes it.
+    case interrupted(Date)
+    /// The migration is done.
+    case done(MigrationResult.Outcome, Date)
+    /// The state cannot be read.
+    case unknown(reason: String)
+  }
 }
 
 extension StorageRouter {
@@ -42,19 +44,19 @@ extension StorageRouter {
   /// Opens the existing stores of these keys, creates none and migrates nothing.
   /// - Throws: `StorageError` if the state of a key cannot be read, such as `unavailable` for a locked keyring and
   ///   `newerFormat`. A damaged record is omitted: its migration is examined anew at the next access of the key.
-  public nonisolated func migrationHistory() async throws -> [MigrationHistoryEntry] {
-    var history: [MigrationHistoryEntry] = []
+  public nonisolated func migrationHistory() async throws -> [RouterMigration.Entry] {
+    var history: [RouterMigration.Entry] = []
     for record in registry.registered where record.descriptor.hasMigration && record.obstacle == nil {
       guard let engine = try await existingStore(of: record.descriptor.domain)?.engine else { continue }
       for entry in try await MigrationLog(of: record.key, in: engine).entries {
-        history.append(MigrationHistoryEntry(entry, record.descriptor))
+        history.append(RouterMigration.Entry(entry, record.descriptor))
       }
     }
     return history.sorted { $0.date < $1.date }
   }
 }
 
-extension MigrationHistoryEntry {
+extension RouterMigration.Entry {
   init(_ entry: MigrationLog.Entry, _ key: StorageKeyDescriptor) {
     self.key = key.name
     domain = key.domain.description
@@ -64,7 +66,7 @@ extension MigrationHistoryEntry {
   }
 }
 
-extension KeyMigrationState {
+extension RouterMigration.KeyState {
   /// The state of a migration in a store; without one, it is pending.
   init(of migration: String, _ key: KeyName, in engine: (any StorageEngine)?) async {
     do {

@@ -1,15 +1,17 @@
 import CofferEncryption
 import Foundation
 
-/// What a migration has done with the values of its keys.
-public enum MigrationOutcome: String, Hashable, Codable, Sendable {
-  /// The key has the migrated value, and the older values were removed.
-  case migrated
-  /// There was no older value, or the migration was not needed.
-  case nothingToMigrate
-  /// The key had a value of its own, which was not replaced. The older values were kept, too, and are no longer used.
-  /// Remove them once nobody needs them, or remove the key's value and call ``StorageRouter/forceMigration(for:)``.
-  case destinationKept
+extension MigrationResult {
+  /// What a migration has done with the values of its keys.
+  public enum Outcome: String, Hashable, Codable, Sendable {
+    /// The key has the migrated value, and the older values were removed.
+    case migrated
+    /// There was no older value, or the migration was not needed.
+    case nothingToMigrate
+    /// The key had a value of its own, which was not replaced. The older values were kept, too, and are no longer used.
+    /// Remove them once nobody needs them, or remove the key's value and call ``StorageRouter/forceMigration(for:)``.
+    case destinationKept
+  }
 }
 
 /// The record of a key's migrations, in the store of the key: what is done, and what an interrupted run has begun.
@@ -33,7 +35,7 @@ struct MigrationLog: Sendable {
     /// The start of the SHA-256 of the migration's name, in hexadecimal digits.
     let migration: String
     var state: State
-    var outcome: MigrationOutcome
+    var outcome: MigrationResult.Outcome
     var date: Date
     /// The version of the application; empty if unknown.
     var appVersion: String
@@ -122,7 +124,7 @@ struct MigrationLog: Sendable {
   /// Returns the operations that record a state, on the condition that nobody has changed the record.
   /// - Parameter identities: the older keys; interrupted runs of these under another name are replaced.
   func operations(
-    recording migration: String, _ state: Entry.State, _ outcome: MigrationOutcome, values: Int,
+    recording migration: String, _ state: Entry.State, _ outcome: MigrationResult.Outcome, values: Int,
     sources: [Entry.Source]? = nil, of identities: [String] = [], remains: Bool = false, appVersion: String,
     at date: Date
   ) throws -> [WriteBatch.Operation] {

@@ -9,15 +9,9 @@ import CofferCore
 actor MigrationRemains {
   /// The size in bytes up to which a store is rewritten before the access that migrates returns.
   static let shortSize = 16 << 20
-  /// The time for which the first value waits for others of its store to be moved.
-  private static let pause = Duration.milliseconds(500)
-  /// The number of attempts while other programs use a store.
-  private static let attempts = 8
 
   /// Whether the caller settles what is added, after several migrations.
   @TaskLocal static var isBatch = false
-  /// The key whose migration is run again only for its remains.
-  @TaskLocal static var resumed: MigrationTarget?
 
   /// The older values of one migration, which are removed.
   struct Debt: Sendable {
@@ -30,7 +24,6 @@ actor MigrationRemains {
     let migration: String
     /// Whether an earlier process has left it.
     var isResumed = false
-    fileprivate var attempt = 0
   }
 
   private enum Outcome: Int {
@@ -45,12 +38,12 @@ actor MigrationRemains {
 
   private var pending: [Debt] = []
   private var round: Task<Void, Never>?
-  private var timer: Task<Void, Never>?
   /// The stores for which an access has waited.
   private var awaited: Set<ObjectIdentifier> = []
   private var isClosed = false
 
-  /// Removes what is left of a migration: now, if this is the first one out of a small store, and soon otherwise.
+  /// Removes what is left of a migration: now, if this is the first one out of a small store, otherwise in the
+  /// background.
   func add(_ debt: Debt) async {
     guard !isClosed else { return }  // The next process does it.
     pending.append(debt)
@@ -60,7 +53,7 @@ actor MigrationRemains {
     let stores = debt.sources.map { ObjectIdentifier($0.store) }
     guard isRecorded else { return await settle() }
     if stores.contains(where: { awaited.insert($0).inserted }) { return await settle(upTo: Self.shortSize) }
-    schedule(after: Self.pause)
+    if round == nil { _ = start(nil) }
   }
 
   /// Waits until everything that was added before has been tried.
@@ -74,27 +67,10 @@ actor MigrationRemains {
   func close() async {
     isClosed = true
     await settle()
-    timer?.cancel()
-  }
-
-  private func schedule(after delay: Duration) {
-    guard timer == nil, !isClosed else { return }
-    timer = Task { [weak self] in
-      try? await Task.sleep(for: delay)
-      guard !Task.isCancelled else { return }
-      await self?.expire()
-    }
-  }
-
-  private func expire() {
-    timer = nil
-    if round == nil { _ = start(nil) } else { schedule(after: Self.pause) }
   }
 
   private func start(_ limit: Int?) -> Task<Void, Never>? {
     guard !pending.isEmpty else { return nil }
-    timer?.cancel()
-    timer = nil
     let debts = pending
     pending = []
     let task = Task {
@@ -107,19 +83,10 @@ actor MigrationRemains {
 
   private func end(_ left: [(debt: Debt, outcome: Outcome)]) {
     round = nil
-    var delay: Duration?
-    for (debt, outcome) in left {
-      var debt = debt
-      switch outcome {
-      case .large: delay = .zero
-      case .busy where debt.attempt + 1 < Self.attempts:
-        debt.attempt += 1
-        delay = min(delay ?? .seconds(60), .seconds(1 << debt.attempt))
-      case .busy, .left, .removed: continue
-      }
-      pending.append(debt)
-    }
-    if let delay { schedule(after: delay) }
+    let mustContinue = !pending.isEmpty || left.contains { $0.outcome == .large }
+    // What another program prevents is tried again with the next migration, and on closing.
+    pending += left.filter { [.busy, .large].contains($0.outcome) }.map(\.debt)
+    if mustContinue { _ = start(nil) }
   }
 
   // MARK: Removing

@@ -4,9 +4,8 @@
 /// tasks, and records that it is done. It is not run again unless its ``name`` changes or
 /// ``StorageRouter/forceMigration(for:)`` asks for it. If it fails, the access throws, and the next one tries again.
 ///
-/// ``SimpleLegacyMigration``, ``AppVersionConditionalMigration``, ``DefaultTransformingMigration`` and
-/// ``DefaultAggregatingMigration`` are ready. They read each older value as its own key declares, write and verify the
-/// new one, and then remove the older ones.
+/// Most migrations move the value of another key, for which no type is needed: see
+/// ``AnyStorageMigration/init(from:to:)``.
 public protocol StorageMigration<Key>: Sendable {
   /// The type of the destination key.
   associatedtype Key: StorageKey
@@ -29,21 +28,33 @@ extension StorageMigration {
   public var name: String { String(describing: Self.self) }
 }
 
-/// A type-erased migration.
+/// A migration of a key: one that moves the values of older keys, or a type-erased ``StorageMigration``.
 public struct AnyStorageMigration: Sendable {
   /// The name of the destination key.
   public let destination: String
   /// The name by which a router records that the migration is done.
   public let name: String
-  private let check: @Sendable (StorageRouter, MigrationContext) async throws -> Bool
-  private let run: @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult
+  let check: @Sendable (StorageRouter, MigrationContext) async throws -> Bool
+  let run: @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult
+  /// Removes what an earlier process has left of plain values that were moved to a protected key.
+  let resume: @Sendable (StorageRouter) async throws -> Void
 
   /// Creates a type-erased migration.
   public init(_ migration: some StorageMigration) {
-    destination = migration.destinationKey.name
-    name = migration.name
-    check = { try await migration.shouldMigrate(using: $0, context: $1) }
-    run = { try await migration.migrate(using: $0, context: $1) }
+    self.init(
+      destination: migration.destinationKey.name, name: migration.name,
+      check: { try await migration.shouldMigrate(using: $0, context: $1) },
+      run: { try await migration.migrate(using: $0, context: $1) }, resume: { _ in })
+  }
+
+  init(
+    destination: String, name: String,
+    check: @escaping @Sendable (StorageRouter, MigrationContext) async throws -> Bool,
+    run: @escaping @Sendable (StorageRouter, MigrationContext) async throws -> MigrationResult,
+    resume: @escaping @Sendable (StorageRouter) async throws -> Void
+  ) {
+    (self.destination, self.name) = (destination, name)
+    (self.check, self.run, self.resume) = (check, run, resume)
   }
 
   /// Returns whether the migration is needed.

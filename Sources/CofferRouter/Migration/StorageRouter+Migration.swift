@@ -87,7 +87,8 @@ extension StorageRouter {
       // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
       let mustContinue = log.isInterrupted(migration.name)
       if let entry = log.entry(of: migration.name), entry.state == .done, !isForced, !log.isInterrupted {
-        if entry.remains == true { await resumeRemoval(of: migration, resolved, log) }
+        // That it fails does not keep anybody from the new value.
+        if entry.remains == true { try? await migration.resume(self) }
         return MigrationResult(success: true)
       }
       let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
@@ -100,16 +101,6 @@ extension StorageRouter {
       guard result.success else { throw result.errors.first ?? MigrationError.unsupported(key: key.name) }
       _ = try await recordEnd(of: migration.name, result.migratedCount, resolved)
       return result
-    }
-  }
-
-  /// Removes what an earlier process has left of plain values. That it fails does not keep anybody from the new value.
-  private nonisolated func resumeRemoval(
-    of migration: AnyStorageMigration, _ resolved: ResolvedKey, _ log: MigrationLog
-  ) async {
-    let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
-    await MigrationRemains.$resumed.withValue(MigrationTarget(resolved.record)) {
-      _ = try? await migration.migrate(using: self, context: context)
     }
   }
 

@@ -16,7 +16,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
   let sources: [AnyStorageKey]
   /// The name of the migration in the record.
   let name: String
-  let make: @Sendable (MigrationValues) async throws -> Key.Value
+  let make: @Sendable (AnyStorageMigration.Values) async throws -> Key.Value
 
   /// An older value.
   fileprivate struct Source {
@@ -152,7 +152,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   /// Returns the new value, whose bytes can be read back.
   private func value(of found: [Source], _ destination: StorageRouter.ResolvedKey) async throws -> ReadyValue {
-    let values = MigrationValues(found: found.map { ($0.key.key.name, $0.key.descriptor.domain, $0.value) })
+    let values = AnyStorageMigration.Values(found: found.map { ($0.key.key.name, $0.key.descriptor.domain, $0.value) })
     let value = try await make(values)
     // A value that expires does not become one that never does.
     let expires = found.compactMap(\.entry.attributes.expires).min()
@@ -223,7 +223,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
   // MARK: Recording
 
   private func record(
-    _ state: MigrationLog.Entry.State, _ outcome: MigrationOutcome, _ count: Int,
+    _ state: MigrationLog.Entry.State, _ outcome: MigrationResult.Outcome, _ count: Int,
     of sources: [MigrationLog.Entry.Source]? = nil, remains: Bool = false, _ destination: StorageRouter.ResolvedKey,
     _ log: MigrationLog
   ) throws -> [WriteBatch.Operation] {
@@ -234,7 +234,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
 
   /// Records the end of the migration, and removes what the files of the older stores still hold of plain values.
   private func finish(
-    _ outcome: MigrationOutcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
+    _ outcome: MigrationResult.Outcome, _ count: Int, _ destination: StorageRouter.ResolvedKey, _ log: MigrationLog
   ) async throws -> MigrationResult? {
     let earlier = earlier(in: log)
     var debt: MigrationRemains.Debt?
@@ -271,7 +271,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     await router.remains.add(debt)
   }
 
-  private func result(_ outcome: MigrationOutcome, _ count: Int) -> MigrationResult {
+  private func result(_ outcome: MigrationResult.Outcome, _ count: Int) -> MigrationResult {
     MigrationResult(success: true, migratedCount: count, metadata: ["outcome": .string(outcome.rawValue)])
   }
 }

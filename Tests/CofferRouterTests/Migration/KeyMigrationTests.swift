@@ -10,7 +10,7 @@ func moved(
   from old: TypedKey<String> = plain("old", String.self, in: .memory("old"))
 ) -> TypedKey<String> {
   plain(name, String.self, in: domain).migrating { key in
-    AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(old)))
+    AnyStorageMigration(from: old, to: key)
   }
 }
 
@@ -94,7 +94,7 @@ struct CountedMigration: StorageMigration {
   func kinds() async throws {
     let router = StorageRouter.inMemory()
     let length = plain("length", in: .memory("new")).migrating { [old] key in
-      AnyStorageMigration(DefaultTransformingMigration(destinationKey: key, sourceKey: old) { $0.count })
+      AnyStorageMigration(from: old, to: key) { $0.count }
     }
     try await router.set("four", for: old)
     #expect(try await router.get(length) == 4)
@@ -103,11 +103,10 @@ struct CountedMigration: StorageMigration {
     let name = SettingKey<String>(
       "name", in: .memory("new"), owner: "Tests", about: "For a test.", default: "nobody"
     ).migrating { key in
-      AnyStorageMigration(
-        DefaultAggregatingMigration(destinationKey: key, sourceKeys: [.key(first), .key(none), .key(last)]) { values in
-          #expect(values.count == 2 && values[none] == nil && values[plain("other")] == nil)
-          return [values[first], values[last]].compactMap { $0 }.joined(separator: " ")
-        })
+      AnyStorageMigration(from: [.key(first), .key(none), .key(last)], to: key) { values in
+        #expect(values.count == 2 && values[none] == nil && values[plain("other")] == nil)
+        return [values[first], values[last]].compactMap { $0 }.joined(separator: " ")
+      }
     }
     try await router.set("Ann", for: first)
     try await router.set("Lee", for: last)
@@ -122,7 +121,7 @@ struct CountedMigration: StorageMigration {
     let list = TypedKey<[String]>(
       "list", in: .memory("old"), owner: "Tests", about: "For a test.", as: .propertyList)
     let key = plain("list", [String].self, in: .memory("new")).migrating { key in
-      AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(list)))
+      AnyStorageMigration(from: list, to: key)
     }
     try await router.set(["a"], for: list)
     #expect(try await router.bytes(of: key) == Data(#"["a"]"#.utf8))
@@ -177,11 +176,10 @@ struct CountedMigration: StorageMigration {
   func failures() async throws {
     let fails = Locked(true)
     let key = plain("new", in: .memory("new")).migrating { [old] key in
-      AnyStorageMigration(
-        DefaultTransformingMigration(destinationKey: key, sourceKey: old) { (text: String) throws -> Int in
-          if fails.withLock({ $0 }) { throw Refusal() }
-          return text.count
-        })
+      AnyStorageMigration(from: old, to: key) { (text: String) throws -> Int in
+        if fails.withLock({ $0 }) { throw Refusal() }
+        return text.count
+      }
     }
     let router = StorageRouter.inMemory()
     try await router.set("secret", for: old)
@@ -288,14 +286,12 @@ struct CountedMigration: StorageMigration {
       let seen = Locked<[String?]>([])
       let key = plain("new", in: .engine("new")).migrating { key in
         AnyStorageMigration(
-          AppVersionConditionalMigration(
-            destinationKey: key, minAppVersion: limit,
-            fallbackMigration: AnyStorageMigration(
-              CountedMigration(destinationKey: key, runs: Locked(0)) { _, context in
-                #expect(context.appVersion == version)
-                seen.withLock { $0.append(context.previousAppVersion) }
-                return MigrationResult(success: true)
-              })))
+          CountedMigration(destinationKey: key, runs: Locked(0)) { _, context in
+            #expect(context.appVersion == version)
+            seen.withLock { $0.append(context.previousAppVersion) }
+            return MigrationResult(success: true)
+          }
+        ).before(appVersion: limit)
       }
       _ = try await router.exists(key)
       return seen.withLock { $0 }

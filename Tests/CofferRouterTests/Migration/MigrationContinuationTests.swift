@@ -26,10 +26,9 @@ import Testing
   /// The name of two older values in two stores.
   private var name: TypedKey<String> {
     plain("name", String.self, in: .engine("new")).migrating { [first, last] key in
-      AnyStorageMigration(
-        DefaultAggregatingMigration(destinationKey: key, sourceKeys: [.key(first), .key(last)]) { values in
-          [values[first], values[last]].compactMap { $0 }.joined(separator: " ")
-        })
+      AnyStorageMigration(from: [.key(first), .key(last)], to: key) { values in
+        [values[first], values[last]].compactMap { $0 }.joined(separator: " ")
+      }
     }
   }
 
@@ -79,13 +78,7 @@ import Testing
       await expectError(.diskFull) { _ = try await self.router().forceMigration(for: name) }
       store.removeFaults()
       let renamed = plain("name", String.self, in: .engine("new")).migrating { [first, last] key in
-        AnyStorageMigration(
-          AppVersionConditionalMigration(
-            destinationKey: key, minAppVersion: "9.0",
-            fallbackMigration: AnyStorageMigration(
-              DefaultAggregatingMigration(destinationKey: key, sourceKeys: [.key(last), .key(first)]) { values in
-                "\(values.count) anew"
-              })))
+        AnyStorageMigration(from: [.key(last), .key(first)], to: key) { "\($0.count) anew" }.before(appVersion: "9.0")
       }
       let comment = Comment(rawValue: "failing commit \(failing)")
       #expect(try await self.router().get(renamed) == "Ann Lee", comment)

@@ -62,10 +62,9 @@ import Testing
   func progress() async throws {
     let router = router()
     let failing = plain("failing", in: .engine("new")).migrating { [old] key in
-      AnyStorageMigration(
-        DefaultTransformingMigration(destinationKey: key, sourceKey: old) { (_: String) throws -> Int in
-          throw MigrationError.transformFailed(key: "failing", reason: "it is too long")
-        })
+      AnyStorageMigration(from: old, to: key) { (_: String) throws -> Int in
+        throw MigrationError.transformFailed(key: "failing", reason: "it is too long")
+      }
     }
     let others = (1...3).map { number in
       moved("key \(number)", in: .engine("new"), from: plain("old \(number)", String.self, in: .engine("old")))

@@ -27,7 +27,7 @@ struct MigrationScene {
     self.older = older
     newer = zip(homes, older).map { home, old in
       TypedKey<String>(home.0, in: home.2, owner: "Tests", about: "For a test.", security: .encrypted(.aes256))
-        .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old))) }
+        .migrating { AnyStorageMigration(from: old, to: $0) }
     }
     try await use { router in
       for key in older {
@@ -115,10 +115,9 @@ struct AggregatedKeys {
       "both", in: .fileSystem(.custom(URL(fileURLWithPath: root + "/files"))), owner: "Tests", about: "For a test.",
       security: .encrypted(.aes256)
     ).migrating { key in
-      AnyStorageMigration(
-        DefaultAggregatingMigration(destinationKey: key, sourceKeys: older.map { .key($0) }) { values in
-          older.compactMap { values[$0] }
-        })
+      AnyStorageMigration(from: older.map { .key($0) }, to: key) { values in
+        older.compactMap { values[$0] }
+      }
     }
   }
 }

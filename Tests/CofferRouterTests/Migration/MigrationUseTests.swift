@@ -35,10 +35,9 @@ import Testing
 
     struct Refusal: Error {}
     let failing = plain("failing", String.self, in: .memory("new")).migrating { [old] key in
-      AnyStorageMigration(
-        DefaultTransformingMigration(destinationKey: key, sourceKey: old) { (_: String) throws -> String in
-          throw Refusal()
-        })
+      AnyStorageMigration(from: old, to: key) { (_: String) throws -> String in
+        throw Refusal()
+      }
     }
     let failed = try await self.router(failing).clear(owner: "Tests")
     #expect(failed.removed == [] && failed.failures.map(\.code) == [.migrationFailed])
@@ -47,7 +46,7 @@ import Testing
   @Test("A key with an older value is not sent as absent")
   func sync() async throws {
     let synced = plain("new", String.self, in: .memory("new"), sync: .manual).migrating { [old] key in
-      AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(old)))
+      AnyStorageMigration(from: old, to: key)
     }
     let snapshot = try await router(synced).syncSnapshot()
     #expect(snapshot.texts == ["new": #""a""#])
@@ -57,7 +56,7 @@ import Testing
   func properties() async throws {
     let setting = SettingKey<String>("set", in: .memory("new"), owner: "Tests", about: "For a test.", default: "none")
       .migrating { [old] key in
-        AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(old)))
+        AnyStorageMigration(from: old, to: key)
       }
     var router = StorageRouter.inMemory()
     try await router.set("a", for: old)
@@ -102,7 +101,7 @@ import Testing
     }
     let old = plain("old", String.self, in: .engine("old"))
     let secret = plain("new", String.self, in: .database(), security: .encrypted(.aes256)).migrating { key in
-      AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(old)))
+      AnyStorageMigration(from: old, to: key)
     }
     try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
       #expect(try await router.get(secret) == "plain token")
@@ -148,20 +147,19 @@ struct MigrationKeyringTests {
     let system = SystemDirectories(bundleIdentifier: "com.example.shop", processName: "shop") { variables[$0] }
     let old = plain("old", String.self, in: .database())
     let token = TypedKey<String>(secret: "token", in: .keychain(), owner: "Tests", about: "For a test.")
-      .migrating { AnyStorageMigration(SimpleLegacyMigration(destinationKey: $0, sourceKey: .key(old))) }
+      .migrating { AnyStorageMigration(from: old, to: $0) }
     let isFirst = Locked(true)
     let ((begun, begin), (locked, lock)) = (
       AsyncStream.makeStream(of: Void.self), AsyncStream.makeStream(of: Void.self)
     )
     let copied = plain("moved", String.self, in: .database(), security: .encrypted(.aes256)).migrating { key in
-      AnyStorageMigration(
-        DefaultTransformingMigration(destinationKey: key, sourceKey: token) { (text: String) in
-          if isFirst.withLock({ $0 }) {
-            begin.yield()
-            for await _ in locked { break }
-          }
-          return text
-        })
+      AnyStorageMigration(from: token, to: key) { (text: String) in
+        if isFirst.withLock({ $0 }) {
+          begin.yield()
+          for await _ in locked { break }
+        }
+        return text
+      }
     }
     try await SystemDirectories.$current.withValue(system) { [configuration] in
       let router = StorageRouter(configuration: configuration)

@@ -17,7 +17,7 @@ extension StorageKeys {
     let syncPolicy: SyncPolicy = .never
 
     var migration: AnyStorageMigration? {
-      AnyStorageMigration(SimpleLegacyMigration(destinationKey: self, sourceKey: .key(StorageKeys.LegacyTokenKey())))
+      AnyStorageMigration(from: StorageKeys.LegacyTokenKey(), to: self)
     }
   }
 
@@ -58,12 +58,7 @@ extension TypedKey where Value == String {
     availability: .all,
     syncPolicy: .never,
     migration: { key in
-      AnyStorageMigration(
-        SimpleLegacyMigration(
-          destinationKey: key,
-          sourceKey: .key(TypedKey.legacyToken)
-        )
-      )
+      AnyStorageMigration(from: TypedKey.legacyToken, to: key)
     }
   )
 }

@@ -39,8 +39,6 @@ enum Option: String, ProgramOption {
   case keyColumn = "keys"
   case valueColumn = "values"
   case `continue`
-  case step, limit
-  case schemaName = "schema"
   case write
   case store, json, help, version
 
@@ -83,11 +81,8 @@ enum Option: String, ProgramOption {
     case .type: OptionValue(name: "TYPE", completion: .words(PreferenceType.allCases.map(\.rawValue)))
     case .expires: OptionValue(name: "WHEN", completion: .nothing)
     case .prefix: OptionValue(name: "PREFIX", completion: .listed)
-    case .encoding: OptionValue(name: "NAME", completion: .words(LegacyEncoding.allCases.map(\.rawValue)))
+    case .encoding: OptionValue(name: "NAME", completion: .words(Import.Encoding.allCases.map(\.rawValue)))
     case .map: OptionValue(name: "OLD=NEW", completion: .nothing)
-    case .step: OptionValue(name: "FROM:TO:COMMAND", completion: .nothing)
-    case .limit: OptionValue(name: "SECONDS", completion: .nothing)
-    case .schemaName: OptionValue(name: "NAME", completion: .nothing)
     case .onConflict: OptionValue(name: "POLICY", completion: .words(["refuse", "keep", "replace"]))
     case .table, .keyColumn, .valueColumn: OptionValue(name: "NAME", completion: .nothing)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
@@ -150,9 +145,6 @@ enum Option: String, ProgramOption {
     case .keyColumn: "the column with the names"
     case .valueColumn: "the column with the values"
     case .remove: "remove each file once its value is stored safely"
-    case .step: "convert version FROM to TO with a shell command"
-    case .limit: "the time for one value and step; 30 by default"
-    case .schemaName: "only values of this schema"
     case .write: "also allow writing"
     case .dryRun: "only report what would be done"
     case .continue: "only finish what an earlier run has begun"

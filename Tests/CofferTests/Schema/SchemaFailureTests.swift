@@ -41,15 +41,6 @@ import Testing
       [Styles.first, Styles.second], validate: { _ in throw StepError() }, text: "the new value is not valid")
   }
 
-  @Test func aStepThatNeverReturnsEnds() async throws {
-    let never = MigrationStep(from: 2, to: 3, within: .milliseconds(20)) { (_: Style2) -> Style3 in
-      // Ignores its cancellation.
-      await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
-      throw StepError()
-    }
-    try await expectUnchanged([Styles.first, never], text: "did not return within")
-  }
-
   @Test func gapsCyclesDuplicatesAndTypesAreRefused() async {
     let back = MigrationStep(from: 2, to: 1) { (old: Style2) in Style1(name: old.name) }
     let beyond = MigrationStep(from: 3, to: 4) { (old: Style3) in old }

@@ -1,7 +1,7 @@
 import Foundation
 
 extension StorageError.Code {
-  /// A step of a migration failed, took too long or returned a value that is not valid. The stored value is unchanged.
+  /// A step of a migration failed or returned a value that is not valid. The stored value is unchanged.
   public static let migrationFailed = Self("migrationFailed")
   /// A value has another version of its schema, in a call that cannot migrate it. The stored value is unchanged.
   public static let migrationNeeded = Self("migrationNeeded")

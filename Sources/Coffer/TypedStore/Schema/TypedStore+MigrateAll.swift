@@ -14,12 +14,6 @@ extension TypedStore {
   public func migrate(
     prefix: KeyName? = nil, progress: (@Sendable (SchemaMigration.State) -> Void)? = nil
   ) async throws -> SchemaMigration.Report {
-    try await migrate(prefix: prefix, isDryRun: false, progress: progress)
-  }
-
-  private func migrate(
-    prefix: KeyName?, isDryRun: Bool, progress: (@Sendable (SchemaMigration.State) -> Void)?
-  ) async throws -> SchemaMigration.Report {
     guard let schema = coding.schema else { return SchemaMigration.Report() }
     try await pending?.flush()
     var (report, state) = (SchemaMigration.Report(), SchemaMigration.State())
@@ -31,7 +25,7 @@ extension TypedStore {
       try Task.checkCancellation()
       let keys = rest.prefix(Self.groupSize(rest)).map(\.key)
       rest = rest.dropFirst(keys.count)
-      try await migrateTogether(keys, schema, isDryRun: isDryRun, &report)
+      try await migrateTogether(keys, schema, &report)
       (state.completed, state.migrated) = (due.count - rest.count, report.migrated)
       progress?(state)
     }
@@ -42,14 +36,7 @@ extension TypedStore {
   /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
   /// - Returns: the running migration, with its progress.
   public func migration(prefix: KeyName? = nil) -> SchemaMigration {
-    migration(prefix: prefix, isDryRun: false)
-  }
-
-  /// Starts a migration; a dry run stores nothing, and its report says what would be migrated.
-  package func migration(prefix: KeyName? = nil, isDryRun: Bool) -> SchemaMigration {
-    SchemaMigration { [self] run in
-      try await migrate(prefix: prefix, isDryRun: isDryRun) { run.update($0) }
-    }
+    SchemaMigration { [self] run in try await migrate(prefix: prefix) { run.update($0) } }
   }
 
   /// The number of values at the beginning that are migrated in one commit: up to 100, and about 4 MiB, since all of
@@ -94,14 +81,15 @@ extension TypedStore {
 
   /// Migrates values in one commit, or one by one if that fails because of one of them.
   private func migrateTogether(
-    _ keys: [KeyName], _ schema: StoreSchema, isDryRun: Bool, _ report: inout SchemaMigration.Report
+    _ keys: [KeyName], _ schema: StoreSchema, _ report: inout SchemaMigration.Report
   ) async throws {
     var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
     do {
       let entries = try await engine.entries(keys).compactMap { $0 }.filter { schema[$0.key] != nil }
-      for (entry, migration) in zip(entries, try await migrations(of: entries)) {
+      for entry in entries {
+        try Task.checkCancellation()
         do {
-          guard let found = try migration.get() else {
+          guard let found = try await migration(of: entry) else {
             others.current += 1
             continue
           }
@@ -111,14 +99,10 @@ extension TypedStore {
           others.add(error, of: entry.key)
         }
       }
-      if !operations.isEmpty, !isDryRun { try await commitMigration(operations) }
+      if !operations.isEmpty { try await commitMigration(operations) }
       report = others
       report.migrated += migrated
     } catch let error as StorageError where error.code == .preconditionFailed || error.isOfOneValue {
-      if isDryRun {
-        for key in keys { report.add(error, of: key) }
-        return
-      }
       for key in keys {
         do {
           if try await migrateValue(of: key) { report.migrated += 1 } else { report.current += 1 }

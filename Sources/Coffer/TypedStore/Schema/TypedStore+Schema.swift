@@ -14,7 +14,7 @@ extension TypedStore {
       while true {
         try Task.checkCancellation()
         guard let entry = try await engine.entry(key) else { return false }
-        guard let operations = try await migrations(of: [entry])[0].get() else { return false }
+        guard let operations = try await migration(of: entry) else { return false }
         do {
           try await commitMigration(operations)
           return true
@@ -25,44 +25,9 @@ extension TypedStore {
     }
   }
 
-  /// Returns, for each of several values, the operations that migrate it if it is unchanged until then, `nil` if there
-  /// is nothing to do, or the reason why it cannot be migrated.
-  /// - Throws: `CancellationError`.
-  func migrations(of entries: [StoreEntry]) async throws -> [Result<[WriteBatch.Operation]?, any Error>] {
-    let limits = entries.compactMap { coding.schema?[$0.key]?.shortestLimit }
-    var outcomes: [Result<[WriteBatch.Operation]?, any Error>] = []
-    // A step that is late ends the watch: the rest has another one.
-    while outcomes.count < entries.count {
-      let rest = entries[outcomes.count...]
-      // `nil` once the watch has ended; a step that returns later adds nothing.
-      let done = Locked<[Result<[WriteBatch.Operation]?, any Error>]?>([])
-      var late: StorageError?
-      do {
-        try await StepWatch.run(shortest: limits.min() ?? .seconds(30)) { [self] watch in
-          for entry in rest {
-            try Task.checkCancellation()
-            let outcome: Result<[WriteBatch.Operation]?, any Error>
-            do { outcome = .success(try await migration(of: entry, watch)) } catch { outcome = .failure(error) }
-            // A late step that ends because it was cancelled has failed by being late.
-            if Task.isCancelled, case .failure = outcome { throw CancellationError() }
-            done.withLock { $0?.append(outcome) }
-          }
-        }
-      } catch let error as StorageError {
-        late = error
-      }
-      outcomes += done.withLock { done in
-        defer { done = nil }
-        return done ?? []
-      }
-      // A late step may have returned all the same; its lateness is not that of the next one.
-      guard let late, outcomes.count < entries.count, entries[outcomes.count].key == late.key else { continue }
-      outcomes.append(.failure(late))
-    }
-    return outcomes
-  }
-
-  private func migration(of entry: StoreEntry, _ watch: StepWatch) async throws -> [WriteBatch.Operation]? {
+  /// Returns the operations that migrate a value if it is unchanged until then; `nil` if there is nothing to do.
+  /// - Throws: the reason why it cannot be migrated; `CancellationError`.
+  func migration(of entry: StoreEntry) async throws -> [WriteBatch.Operation]? {
     guard let schema = coding.schema?[entry.key] else { return nil }
     let version = try schema.storedVersion(entry.attributes, of: entry.key, at: engine.description)
     guard version != schema.version else { return nil }
@@ -72,7 +37,7 @@ extension TypedStore {
         advice: "Open it for writing once, to migrate the value to version \(schema.version).",
         location: engine.description, key: entry.key)
     }
-    let encoded = try await schema.migrate(entry, from: version, coding, watch)
+    let encoded = try await schema.migrate(entry, from: version, coding)
     var attributes = entry.attributes
     attributes[.preferenceKind] = nil  // It belongs to the bytes and not to the value.
     attributes = attributes.merging(encoded.attributes)

@@ -61,7 +61,7 @@ public struct ValueSchema<Value: Sendable>: Sendable {
     DeclaredSchema(
       name: name, version: version, unversioned: unversioned, type: Value.self, steps: steps, reading: reading
     ) { [validate] value, coding, key in
-      guard let value = value as? Value else { throw MigrationStep.StepFailure(error: nil) }
+      guard let value = value as? Value else { throw MigrationStep.WrongType() }
       try validate?(value)
       return try encode(value, coding, key)
     }
@@ -162,15 +162,10 @@ package struct DeclaredSchema: Sendable {
       key: key)
   }
 
-  /// The shortest limit of the steps.
-  var shortestLimit: Duration { steps.values.lazy.map(\.limit).min() ?? .seconds(30) }
-
   /// Returns the present form of a value of another version, validated and encoded.
   /// - Throws: `StorageError`: `migrationFailed`, or `decodingFailed`; `CancellationError`.
-  func migrate(
-    _ entry: StoreEntry, from version: Int, _ coding: ByteCoding, _ watch: StepWatch
-  ) async throws -> EncodedValue {
-    @Sendable func failed(_ reason: String, _ error: (any Error)? = nil) -> StorageError {
+  func migrate(_ entry: StoreEntry, from version: Int, _ coding: ByteCoding) async throws -> EncodedValue {
+    func failed(_ reason: String, _ error: (any Error)? = nil) -> StorageError {
       .migrationFailed(
         self, from: version, reason, key: entry.key, location: coding.location, underlying: error)
     }
@@ -185,13 +180,9 @@ package struct DeclaredSchema: Sendable {
     }
     var step: MigrationStep? = first
     while let current = step {
-      do {
-        value = try await current.run(value, watch) {
-          failed("\(current.text) did not return within \(current.limit).")
-        }
-      } catch let failure as MigrationStep.StepFailure {
-        throw failed(
-          "\(current.text) failed." + ((failure.error as? StepRefusal).map { " " + $0.message } ?? ""), failure.error)
+      do { value = try await current.body(value) } catch {
+        if Task.isCancelled { throw CancellationError() }
+        throw failed("\(current.text) failed.", error)
       }
       step = steps[current.target]
     }

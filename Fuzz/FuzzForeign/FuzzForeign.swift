@@ -19,14 +19,14 @@ public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   return 0
 }
 
-/// Checks that a value that is recognized can be taken over.
+/// Checks that a value that is recognized can be imported.
 private func check(value: Data) {
   let form = ForeignData.Encoding(recognizing: value)
   _ = ForeignData.Encoding(recognizing: value, isWhole: false)
   precondition(!(isCanary && form == .storedObject), "the canary: a failure must be detected")
-  let object = try? LegacyEncoding.storedObject.decode(value)
+  let object = try? Import.Encoding.storedObject.decode(value)
   precondition(form != .storedObject || object != nil, "a recognized StoredObject was not decoded")
-  for encoding in LegacyEncoding.allCases { _ = try? encoding.decode(value) }
+  for encoding in Import.Encoding.allCases { _ = try? encoding.decode(value) }
 }
 
 /// Checks that an accepted property list has a value for each name.

@@ -24,7 +24,7 @@ struct ForeignDataTests {
     let ended = try await sandbox.coffer(command, argument, "--store", "file:old")
     #expect(ended.status == 1)
     #expect(ended.errors.contains("2 files: 'theme', 'userName'. Their content is JSON text (2)."), "\(ended.errors)")
-    #expect(ended.errors.contains("coffer take-over") && ended.errors.contains("--ignore-foreign"), "\(ended.errors)")
+    #expect(ended.errors.contains("coffer import") && ended.errors.contains("--ignore-foreign"), "\(ended.errors)")
     #expect(!sandbox.exists("old/.coffer"))
     #expect(try sandbox.read("old/theme") == Data("\"dark\"".utf8))
   }
@@ -43,7 +43,7 @@ struct ForeignDataTests {
     let ended = try await sandbox.coffer("doctor", "file:old")
     #expect(ended.status == 1)
     #expect(ended.text.contains("2 files: 'theme', 'userName'"), "\(ended.text)")
-    #expect(ended.text.contains("coffer take-over"), "\(ended.text)")
+    #expect(ended.text.contains("coffer import"), "\(ended.text)")
   }
 
   @Test("audit and the commands for keys refuse them as well, and take --ignore-foreign")

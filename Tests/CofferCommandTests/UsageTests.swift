@@ -26,7 +26,7 @@ struct UsageTests {
     Mistake(
       "frobnicate",
       "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, quarantine, watch, "
-        + "info, verify, audit, doctor, take-over, schema, migrate, postgresql, encrypt, rotate, rekey, keys, "
+        + "info, verify, audit, doctor, import, schema, migrate, postgresql, encrypt, rotate, rekey, keys, "
         + "decrypt, shred, completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),

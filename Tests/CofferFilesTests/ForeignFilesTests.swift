@@ -41,7 +41,7 @@ struct ForeignFilesTests {
     #expect(found.examples == ["theme", "token", "userName"])
     #expect(found.encodings == [.jsonText: 3])
     #expect(error.description.contains("3 files: 'theme', 'token', 'userName'. Their content is JSON text (3)."))
-    #expect(error.description.contains("takeOver(from:)"))
+    #expect(error.description.contains("import(from:)"))
     #expect(!error.description.contains("John"))
   }
 

@@ -66,7 +66,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runClients(command, store, rest) { return }
     if try await runOnEncryptedStores(command, store, rest) { return }
     if try await runRotation(command, store, rest) { return }
-    if try await runTakeOver(command, store, rest) { return }
+    if try await runImport(command, store, rest) { return }
     if try await runOnAnchors(command, store, rest) { return }
     if try await runOnExpiry(command, store, rest) { return }
     if try await runSweep(command, store, rest) { return }

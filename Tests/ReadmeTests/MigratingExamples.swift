@@ -27,7 +27,7 @@ extension StorageKeys {
   static let session = TypedKey<String>(
     secret: "session", in: .keychain(), owner: "Account", about: "The session at the shop."
   ).migrating { key in
-    AnyStorageMigration(SimpleLegacyMigration(destinationKey: key, sourceKey: .key(StorageKeys.oldToken)))
+    AnyStorageMigration(from: StorageKeys.oldToken, to: key)
   }
 }
 
@@ -97,14 +97,14 @@ struct MigratingExamples {
     try Data("\"John\"".utf8).write(to: folder.appendingPathComponent("userName"))
     let (path, engine) = (folder.path, MemoryEngine())
 
-    var options = TakeOver.Options()
+    var options = Import.Options()
     options.isDryRun = true
-    let source = LegacySource.files(directory: path, encoding: .json)
-    let planned = try await engine.takeOver(from: source, options: options).result()
+    let source = Import.Source.files(directory: path, encoding: .json)
+    let planned = try await engine.import(from: source, options: options).result()
     options.isDryRun = false
-    let report = try await engine.takeOver(from: source, options: options).result()
+    let report = try await engine.import(from: source, options: options).result()
 
-    #expect(planned.taken == 1 && report.taken == 1)
+    #expect(planned.imported == 1 && report.imported == 1)
     #expect(try await TypedStore(engine: engine).load(String.self, for: "userName") == "John")
   }
 

@@ -29,7 +29,7 @@ package struct EncodedValue: Hashable, Sendable {
     date.map { EncodedValue(data, ValueAttributes(expires: $0).merging(attributes)) } ?? self
   }
 
-  /// Returns a text or bytes that an earlier version has taken over as a JSON string and marked as such; `nil` for any
+  /// Returns a text or bytes that an earlier version has imported as a JSON string and marked as such; `nil` for any
   /// other value, whose bytes are what Coffer itself stores.
   func jsonString<T>(_ type: T.Type) throws -> T? {
     guard type == String.self || type == Data.self, attributes[.jsonString] == 1 else { return nil }

@@ -4,8 +4,8 @@ import CofferTerminal
 /// A command of `coffer`; the raw value is the word that is typed.
 enum Command: String, ProgramCommand {
   case set, get, rm, ls, cp, backup, restore, quarantine, watch, info, verify, audit, doctor
-  case takeOverValues = "take-over"
-  case schema, migrate, postgresql
+  case importValues = "import"
+  case schema, postgresql
   case encrypt, rotate, rekey, keys, decrypt, shred, completions, help, version
 
   /// The operands, options and help of the command.
@@ -24,9 +24,8 @@ enum Command: String, ProgramCommand {
     case .verify: Table.verify
     case .audit: Table.audit
     case .doctor: Table.doctor
-    case .takeOverValues: Table.takeOver
+    case .importValues: Table.importValues
     case .schema: Table.schema
-    case .migrate: Table.migrate
     case .postgresql: Table.postgresql
     case .encrypt: Table.encrypt
     case .decrypt: Table.decrypt
@@ -49,7 +48,7 @@ enum Command: String, ProgramCommand {
         heading: "Store",
         text: """
           --store, else $COFFER_STORE, else $XDG_DATA_HOME/coffer/coffer.db, else
-          ~/.local/share/coffer/coffer.db. 'set', 'take-over' and 'restore' create
+          ~/.local/share/coffer/coffer.db. 'set', 'import' and 'restore' create
           it if it is missing, and 'cp' its TO. Kinds of store:
           """, rows: (StoreLocation.kinds + [Table.postgresqlKind]).map { ($0.form, $0.meaning) })
     ],

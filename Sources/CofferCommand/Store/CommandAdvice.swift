@@ -10,7 +10,7 @@ extension StorageError {
     ),
     ("with EncryptedEngine.encrypt", "with 'coffer encrypt STORE'"),
     ("with EncryptedEngine.decrypt", "with 'coffer decrypt STORE'"),
-    ("with takeOver(from:)", "with 'coffer take-over'"), ("set foreignData to .ignore", "give --ignore-foreign"),
+    ("with import(from:)", "with 'coffer import'"), ("set foreignData to .ignore", "give --ignore-foreign"),
     ("was deleted, .ignore rebuilds", "was deleted, --ignore-foreign rebuilds"),
     ("Reopen it with write access.", "Omit --read-only, where the store may be written."),
     (

@@ -102,9 +102,9 @@ extension StorageError {
   package static func foreign(_ data: ForeignData) -> StorageError {
     var advice =
       data.container == .database
-      ? "Take it over with takeOver(from:) into another file, or give the path of a store or of a file that does not "
+      ? "Import it with import(from:) into another file, or give the path of a store or of a file that does not "
         + "exist yet. Nothing was changed."
-      : "Take it over with takeOver(from:) into another store, or set foreignData to .ignore to use the values as they "
+      : "Import it with import(from:) into another store, or set foreignData to .ignore to use the values as they "
         + "are. Nothing was changed."
     if data.container == .directory {
       advice += " If it was a store whose folder .coffer was deleted, .ignore rebuilds the journal."

@@ -2,7 +2,7 @@ import CofferCore
 package import Foundation
 
 #if SecretService && os(Linux)
-  /// The items of other programs in a service of the keyring, read for a take-over. Calls block.
+  /// The items of other programs in a service of the keyring, read for an import. Calls block.
   package struct KeyringOriginals: Sendable {
     /// An item as it was read.
     package struct Original: Sendable, Hashable {

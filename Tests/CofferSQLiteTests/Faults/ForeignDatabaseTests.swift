@@ -39,7 +39,7 @@ struct ForeignDatabaseTests {
       #expect(error.foreignData?.writer == writer)
       #expect(error.foreignData?.count == count)
       #expect(error.message.contains("another application" + (writer.map { " (\($0))" } ?? "")), "\(error)")
-      #expect(error.advice.contains("takeOver(from:)"))
+      #expect(error.advice.contains("import(from:)"))
     }
   }
 

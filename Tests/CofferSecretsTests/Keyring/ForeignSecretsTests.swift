@@ -9,7 +9,7 @@
 
   @testable import CofferSecrets
 
-  /// Secrets that other libraries have stored in a real keyring are recognized, and taken over.
+  /// Secrets that other libraries have stored in a real keyring are recognized, and imported.
   @Suite(
     "Foreign secrets", .blocking, .serialized, .enabled(if: canTestKeyring, keyringUnavailabilityReason),
     .timeLimit(.minutes(10)))
@@ -123,12 +123,12 @@
     }
 
     @Test(
-      "Secrets are taken over, and removed; a keyring that is locked half-way loses nothing, and the next run goes on")
-    func takenOver() async throws {
+      "Secrets are imported, and removed; a keyring that is locked half-way loses nothing, and the next run goes on")
+    func imported() async throws {
       let count = 300
       try legacy("various-secrets", service, count)
       let store = fixture.keyring.root.appendingPathComponent("new.db").path
-      let arguments = ["take-over", "sqlite:\(store)", "keychain:\(service)"]
+      let arguments = ["import", "sqlite:\(store)", "keychain:\(service)"]
       let helper = try HelperProcess(arguments + ["pause"], environment: fixture.keyring.environment)
       var line = try helper.line()
       while let present = line, present != "committed" { line = try helper.line() }

@@ -1,12 +1,12 @@
 public import CofferCore
 
-extension TakeOver {
-  /// What `StorageEngine.takeOver(from:options:)` has done, or would do. It contains no value.
+extension Import {
+  /// What `StorageEngine.import(from:options:)` has done, or would do. It contains no value.
   public struct Report: Hashable, Sendable {
     /// What happened to one value.
     public enum Outcome: Hashable, Sendable {
       /// The value was stored; in a dry run, it would be.
-      case taken
+      case imported
       /// The store had the same value.
       case alreadyThere
       /// The store has another value under the key, which it keeps.
@@ -33,7 +33,7 @@ extension TakeOver {
       var isBase64 = false
 
       /// Whether the store has the value.
-      var isStored: Bool { outcome == .taken || outcome == .alreadyThere }
+      var isStored: Bool { outcome == .imported || outcome == .alreadyThere }
 
       init(name: String, key: KeyName? = nil, size: Int? = nil, outcome: Outcome) {
         (self.name, self.key, self.size, self.outcome) = (name, key, size, outcome)
@@ -48,9 +48,9 @@ extension TakeOver {
     /// The first ``listedEntries`` values that are in the store, and the first ``listedEntries`` others.
     public private(set) var entries: [Entry] = []
     /// The number of values that were stored, or would be.
-    public private(set) var taken = 0
+    public private(set) var imported = 0
     /// The sum of their sizes in bytes; 0 for a store that keeps secrets.
-    public private(set) var takenBytes = 0
+    public private(set) var importedBytes = 0
     /// The number of values that the store had.
     public private(set) var alreadyThere = 0
     /// The number of values whose keys have other values in the store.
@@ -68,15 +68,15 @@ extension TakeOver {
     /// Whether the store has every value that was to be taken.
     public var isComplete: Bool { conflicts == 0 && unreadable == 0 }
     /// The number of finds that were counted and are not in ``entries``.
-    public var omittedEntries: Int { taken + alreadyThere + conflicts + skipped + unreadable - entries.count }
+    public var omittedEntries: Int { imported + alreadyThere + conflicts + skipped + unreadable - entries.count }
 
     init(isDryRun: Bool) { self.isDryRun = isDryRun }
 
     mutating func add(_ entry: Entry) {
       switch entry.outcome {
-      case .taken:
-        taken += 1
-        takenBytes += entry.size ?? 0
+      case .imported:
+        imported += 1
+        importedBytes += entry.size ?? 0
         if entry.isBase64 { base64Texts += 1 }
       case .alreadyThere: alreadyThere += 1
       case .conflict: conflicts += 1
@@ -84,14 +84,14 @@ extension TakeOver {
       case .unreadable: unreadable += 1
       }
       if entry.isOriginalRemoved { removedOriginals += 1 }
-      let count = entry.isStored ? taken + alreadyThere : conflicts + skipped + unreadable
+      let count = entry.isStored ? imported + alreadyThere : conflicts + skipped + unreadable
       if count <= Self.listedEntries { entries.append(entry) }
     }
   }
 }
 
-extension TakeOver {
-  /// How far a ``TakeOver`` is.
+extension Import {
+  /// How far a ``Import`` is.
   public struct State: Hashable, Sendable {
     /// The number of values that are done.
     public internal(set) var values = 0

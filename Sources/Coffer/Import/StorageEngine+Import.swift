@@ -3,22 +3,22 @@ import CofferFileSystem
 import Foundation
 
 extension StorageEngine {
-  /// Takes over the values that another library has stored: reads, decodes and commits them in batches, reads them
+  /// Imports the values that another library has stored: reads, decodes and commits them in batches, reads them
   /// back and compares, and then leaves or removes the originals.
   ///
-  /// A key that exists is never overwritten unless ``TakeOver/Options/conflicts`` says so. Each original is removed
+  /// A key that exists is never overwritten unless ``Import/Options/conflicts`` says so. Each original is removed
   /// after the commit of its value with full durability, and only if it has not changed since. A value that cannot be
   /// read is reported; the others are taken.
   ///
-  /// - Returns: The running take-over. Its ``TakeOver/result()`` throws `StorageError`: `unsupported` if the store
+  /// - Returns: The running import. Its ``Import/result()`` throws `StorageError`: `unsupported` if the store
   ///   lacks preconditions or the durability for removing originals, or is in the source itself; the errors of the
   ///   source and of commits.
-  public func takeOver(from source: LegacySource, options: TakeOver.Options = TakeOver.Options()) -> TakeOver {
-    TakeOver { run in try await TakeOverWork(engine: self, source: source, options: options).run(run) }
+  public func `import`(from source: Import.Source, options: Import.Options = Import.Options()) -> Import {
+    Import { run in try await ImportWork(engine: self, source: source, options: options).run(run) }
   }
 }
 
-extension LegacySource {
+extension Import.Source {
   /// Checks that the source can be read, and has no files of the store, before the store is created.
   /// - Throws: `StorageError`: `unsupported`, and the errors of the source.
   package func check(against location: StoreLocation) throws {
@@ -35,7 +35,7 @@ extension LegacySource {
     guard contains(location) else { return }
     throw StorageError(
       .unsupported, "The source contains the values of the store itself.",
-      advice: "Take the values over into a store outside of \(path.escapingControlCharacters). Nothing was changed.",
+      advice: "Import the values into a store outside of \(path.escapingControlCharacters). Nothing was changed.",
       location: description)
   }
 

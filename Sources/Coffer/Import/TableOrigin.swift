@@ -7,9 +7,9 @@ import Foundation
 ///
 /// Sendable: SQLite serializes calls on a connection that was opened with `FULLMUTEX`, the pointer never changes, the
 /// variables change only while it is created, and each method uses a statement of its own.
-final class LegacyTable: LegacyOrigin, @unchecked Sendable {
+final class TableOrigin: ImportOrigin, @unchecked Sendable {
   private(set) var names: [String] = []
-  private(set) var ignored: [TakeOver.Report.Entry] = []
+  private(set) var ignored: [Import.Report.Entry] = []
   private let database: OpaquePointer
   private let path: String
   private let query: String
@@ -55,7 +55,7 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
 
   deinit { sqlite3_close_v2(database) }
 
-  func read(_ name: String) throws -> LegacyOriginal? {
+  func read(_ name: String) throws -> ImportedOriginal? {
     var found: [Data?] = []
     try rows(query, name) { row in
       switch sqlite3_column_type(row, 0) {
@@ -63,11 +63,11 @@ final class LegacyTable: LegacyOrigin, @unchecked Sendable {
       default: found.append(Self.bytes(row))
       }
     }
-    guard found.count < 2 else { throw LegacyFailure(reason: "several rows have its name") }
+    guard found.count < 2 else { throw ImportFailure(reason: "several rows have its name") }
     // The rows are those of one transaction, so it cannot be gone.
-    guard let value = found.first else { throw LegacyFailure(reason: "no row is found by its name") }
-    guard let value else { throw LegacyFailure(reason: "it is NULL") }
-    return LegacyOriginal(name: name, data: value)
+    guard let value = found.first else { throw ImportFailure(reason: "no row is found by its name") }
+    guard let value else { throw ImportFailure(reason: "it is NULL") }
+    return ImportedOriginal(name: name, data: value)
   }
 
   /// Runs a statement, and calls `body` with each row.

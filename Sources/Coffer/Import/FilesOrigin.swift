@@ -3,9 +3,9 @@ import CofferFileSystem
 import Foundation
 
 /// The files of a directory.
-struct LegacyFiles: LegacyOrigin {
+struct FilesOrigin: ImportOrigin {
   let names: [String]
-  let ignored: [TakeOver.Report.Entry]
+  let ignored: [Import.Report.Entry]
   private let directory: Directory
   private let limit: Int
 
@@ -18,7 +18,7 @@ struct LegacyFiles: LegacyOrigin {
     }
     directory = try Directory(path, location: path)
     self.limit = limit
-    var ignored: [TakeOver.Report.Entry] = []
+    var ignored: [Import.Report.Entry] = []
     names = try directory.fileNames { name in
       let reason = name == nil ? "its name is not UTF-8" : "it is not a regular file"
       ignored.append(.init(name: name ?? "?", outcome: .skipped(reason: reason)))
@@ -26,15 +26,15 @@ struct LegacyFiles: LegacyOrigin {
     self.ignored = ignored
   }
 
-  func read(_ name: String) throws -> LegacyOriginal? {
+  func read(_ name: String) throws -> ImportedOriginal? {
     guard let content = try directory.read(name, limit: limit) else { return nil }
     guard UInt64(content.data.count) == content.stamp.size else {
-      throw LegacyFailure(reason: "it changed while it was read")
+      throw ImportFailure(reason: "it changed while it was read")
     }
-    return LegacyOriginal(name: name, data: content.data)
+    return ImportedOriginal(name: name, data: content.data)
   }
 
-  func remove(_ originals: [LegacyOriginal]) throws -> [Bool] {
+  func remove(_ originals: [ImportedOriginal]) throws -> [Bool] {
     let removed = originals.map { original in
       // The report says of a file that cannot be read or deleted that it is still there.
       guard let now = try? directory.read(original.name, limit: limit), now.data == original.data else { return false }

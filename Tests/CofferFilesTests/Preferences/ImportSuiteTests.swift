@@ -5,9 +5,9 @@ import CofferTestTraits
 import Foundation
 import Testing
 
-/// Suites of `UserDefaults` are taken over by their names, whatever the form of their files.
-@Suite("Taking over suites", .serialized, .blocking)
-struct TakeOverSuiteTests {
+/// Suites of `UserDefaults` are imported by their names, whatever the form of their files.
+@Suite("Importing suites", .serialized, .blocking)
+struct ImportSuiteTests {
   enum Form: CaseIterable { case xml, binary }
 
   private let fixture: PreferenceFixture
@@ -34,29 +34,29 @@ struct TakeOverSuiteTests {
     }
   }
 
-  private func takeOver(_ configure: (inout TakeOver.Options) throws -> Void = { _ in }) async throws -> (
-    TypedStore, TakeOver.Report
+  private func importValues(_ configure: (inout Import.Options) throws -> Void = { _ in }) async throws -> (
+    TypedStore, Import.Report
   ) {
-    var options = TakeOver.Options()
+    var options = Import.Options()
     options.key = { $0.hasPrefix("axiom.") ? try KeyName(String($0.dropFirst(6))) : nil }
     try configure(&options)
     let engine = MemoryEngine()
     let report = try await fixture.use {
-      try await engine.takeOver(from: .userDefaults(suite: fixture.suite, encoding: .json), options: options).result()
+      try await engine.import(from: .userDefaults(suite: fixture.suite, encoding: .json), options: options).result()
     }
     return (TypedStore(engine: engine), report)
   }
 
-  @Test("A suite is taken over by its name", arguments: Form.allCases)
+  @Test("A suite is imported by its name", arguments: Form.allCases)
   func suites(_ form: Form) async throws {
     try convert(to: form)
     let before = try Data(contentsOf: file)
-    let (store, report) = try await takeOver()
-    #expect(report.isComplete && report.taken == 3)
+    let (store, report) = try await importValues()
+    #expect(report.isComplete && report.imported == 3)
     #expect(try await store.load(String.self, for: "userName") == "John")
     #expect(try await store.load(String.self, for: "token") == Data("secret bytes".utf8).base64EncodedString())
     #expect(try Data(contentsOf: file) == before && !FileManager.default.fileExists(atPath: fixture.control))
-    await #expect(throws: StorageError.self) { _ = try await takeOver { $0.removesOriginals = true } }
+    await #expect(throws: StorageError.self) { _ = try await importValues { $0.removesOriginals = true } }
   }
 
   @Test("No part of a truncated file is taken for the whole", arguments: Form.allCases)
@@ -67,7 +67,7 @@ struct TakeOverSuiteTests {
     let end = whole.count - (whole.last == 0x0A ? 2 : 1)
     for count in stride(from: 0, through: end, by: form == .binary ? 1 : 7) {
       try whole.prefix(count).write(to: file)
-      let error = await #expect(throws: StorageError.self, "\(count) bytes") { _ = try await takeOver() }
+      let error = await #expect(throws: StorageError.self, "\(count) bytes") { _ = try await importValues() }
       #expect(error?.code == .damaged, "\(count) bytes: \(String(describing: error))")
     }
   }
@@ -75,7 +75,7 @@ struct TakeOverSuiteTests {
   @Test("Text in the old style of NeXTSTEP is refused")
   func oldStyle() async throws {
     try Data("{ a = b; }".utf8).write(to: file)
-    let error = await #expect(throws: StorageError.self) { _ = try await takeOver() }
+    let error = await #expect(throws: StorageError.self) { _ = try await importValues() }
     #expect(error?.code == .damaged, "\(String(describing: error))")
   }
 
@@ -84,7 +84,7 @@ struct TakeOverSuiteTests {
     try await fixture.use {
       for (suite, code) in [("com.example.none", StorageError.Code.notFound), ("../x", .unsupported)] {
         let error = await #expect(throws: StorageError.self) {
-          try await MemoryEngine().takeOver(from: .userDefaults(suite: suite)).result()
+          try await MemoryEngine().import(from: .userDefaults(suite: suite)).result()
         }
         #expect(error?.code == code)
       }

@@ -3,8 +3,8 @@ import CofferSecrets
 import Foundation
 
 /// The items of a service in the desktop's keyring.
-struct LegacyKeychain: LegacyOrigin {
-  let ignored: [TakeOver.Report.Entry] = []
+struct KeychainOrigin: ImportOrigin {
+  let ignored: [Import.Report.Entry] = []
   private let originals: KeyringOriginals
   var names: [String] { originals.names }
 
@@ -13,11 +13,11 @@ struct LegacyKeychain: LegacyOrigin {
       service: service, accessGroup: accessGroup, configuration: KeychainConfiguration())
   }
 
-  func read(_ name: String) throws -> LegacyOriginal? {
-    try originals.read(name).map { LegacyOriginal(name: name, data: $0.data, item: $0) }
+  func read(_ name: String) throws -> ImportedOriginal? {
+    try originals.read(name).map { ImportedOriginal(name: name, data: $0.data, item: $0) }
   }
 
-  func remove(_ found: [LegacyOriginal]) throws -> [Bool] {
+  func remove(_ found: [ImportedOriginal]) throws -> [Bool] {
     try found.map { original in
       guard let item = original.item else { return false }
       return try originals.remove(item)

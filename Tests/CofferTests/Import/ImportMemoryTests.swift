@@ -5,20 +5,20 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// A take-over holds a batch of a few megabytes in memory, whatever the sizes and the number of the values.
+/// An import holds a batch of a few megabytes in memory, whatever the sizes and the number of the values.
 @Suite(
-  "The memory of a take-over", .blocking, .serialized,
+  "The memory of an import", .blocking, .serialized,
   .disabled(if: isThreadSanitized, "the thread sanitizer needs memory of its own for all memory that is used"))
-struct TakeOverMemoryTests {
+struct ImportMemoryTests {
   private let directory: TemporaryDirectory
   private static let count = 24
   private static let size = 8 << 20
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// Runs the take-over in a process of its own, and returns the peak of its memory in megabytes and its last line.
+  /// Runs the import in a process of its own, and returns the peak of its memory in megabytes and its last line.
   private func peak(_ location: String, _ origin: String) throws -> (Int, String) {
-    let helper = try HelperProcess(["take-over", location, origin, "keep", "bytes"])
+    let helper = try HelperProcess(["import", location, origin, "keep", "bytes"])
     let lines = try helper.lines()
     try #require(helper.wait() == 0)
     let peak = try #require(lines.first { $0.hasPrefix("peak ") }.flatMap { Int($0.dropFirst(5)) })

@@ -7,8 +7,8 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// Values that other programs have stored, in a process of their own, are taken over.
-@Suite(.blocking, .serialized) struct TakeOverTests {
+/// Values that other programs have stored, in a process of their own, are imported.
+@Suite(.blocking, .serialized) struct ImportTests {
   let directory: TemporaryDirectory
   var origin: String { directory.path("old") }
 
@@ -26,8 +26,8 @@ import Testing
 
   private func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: origin).sorted() }
 
-  private func removing(_ policy: TakeOver.Options.ConflictPolicy = .refuse) -> TakeOver.Options {
-    var options = TakeOver.Options()
+  private func removing(_ policy: Import.Options.ConflictPolicy = .refuse) -> Import.Options {
+    var options = Import.Options()
     options.removesOriginals = true
     options.conflicts = policy
     return options
@@ -36,17 +36,17 @@ import Testing
   /// Takes the values with the encodings of their types, each in a run of its own, and then the others as text or JSON.
   /// - Returns: The numbers of values that were taken, and of originals that were removed.
   private func takeAll(
-    into engine: any StorageEngine, _ options: TakeOver.Options = TakeOver.Options(),
-    from source: (LegacyEncoding) -> LegacySource
+    into engine: any StorageEngine, _ options: Import.Options = Import.Options(),
+    from source: (Import.Encoding) -> Import.Source
   ) async throws -> [Int] {
     var (taken, removed) = (0, 0)
-    for (encoding, names) in [(LegacyEncoding.jsonData, ["bytes"]), (.bytes, ["theme", "url"]), (.json, [])] {
+    for (encoding, names) in [(Import.Encoding.jsonData, ["bytes"]), (.bytes, ["theme", "url"]), (.json, [])] {
       var options = options
       options.conflicts = .keepStored
       options.key = { names.isEmpty || names.contains($0) ? try KeyName($0) : nil }
-      let report = try await engine.takeOver(from: source(encoding), options: options).result()
+      let report = try await engine.import(from: source(encoding), options: options).result()
       #expect(report.isComplete)
-      (taken, removed) = (taken + report.taken, removed + report.removedOriginals)
+      (taken, removed) = (taken + report.imported, removed + report.removedOriginals)
     }
     return [taken, removed]
   }
@@ -74,11 +74,40 @@ import Testing
   @Test func storedObjectsOfDocument0() async throws {
     try write("various-objects")
     let engine = MemoryEngine()
-    let report = try await engine.takeOver(from: .files(directory: origin, encoding: .storedObject)).result()
-    #expect(report.taken == 2 && report.isComplete)
+    let report = try await engine.import(from: .files(directory: origin, encoding: .storedObject)).result()
+    #expect(report.imported == 2 && report.isComplete)
     #expect(try await engine.entry("raw")?.value == Data([0, 255, 1]))
     #expect(try await TypedStore(engine: engine).load(Note.self, for: "note") == Note(title: "é", count: 2))
     #expect(try names() == ["note", "raw"])
+  }
+
+  @Test func linesOfJSON() async throws {
+    let lines = [
+      #"{"key":"text","text":"a \"b\"\n"}"#, #"{"key":"bytes","base64":"AP8B"}"#, "",
+      #"{"key":"both","text":"é","base64":"w6k="}"#,
+      #"{"value":{"b":[1.5,true,null],"a":"x"},"key":"note"}"#, #"{"key":"plain","value":"in words"}"#, "[1]", "{",
+      #"{"key":""}"#,
+      #"{"key":"none"}"#, #"{"key":"two","value":1,"text":"1"}"#, #"{"key":"torn","base64":"%"}"#,
+      #"{"key":"number","text":1}"#,
+      #"{"key":"twice","value":1}"#, #"{"key":"twice","value":1}"#, #"{"key":"last","value":0}"#,
+    ]
+    try Data(lines.joined(separator: "\r\n").utf8).write(to: URL(fileURLWithPath: origin))
+    let engine = MemoryEngine()
+    let report = try await engine.import(from: .jsonLines(path: origin)).result()
+    #expect(report.imported == 6 && report.unreadable == 8 && !report.isComplete, "\(report.entries)")
+    for (key, bytes) in [
+      ("text", Data("a \"b\"\n".utf8)), ("bytes", Data([0, 255, 1])), ("both", Data("é".utf8)),
+      ("last", Data("0".utf8)),
+      ("note", Data(#"{"a":"x","b":[1.5,true,null]}"#.utf8)), ("plain", Data("in words".utf8)),
+    ] {
+      #expect(try await engine.entry(KeyName(key))?.value == bytes, "\(key)")
+    }
+    try Data([0x7B, 0xFF]).write(to: URL(fileURLWithPath: origin))
+    #expect(
+      await codeThrown { _ = try await engine.import(from: .jsonLines(path: origin)).result() } == .decodingFailed)
+    #expect(
+      await codeThrown { _ = try await engine.import(from: .jsonLines(path: directory.path("none"))).result() }
+        == .notFound)
   }
 
   // Requirement 1.67
@@ -92,7 +121,7 @@ import Testing
     #expect(try await store.load(Int.self, for: "launches") == 7)
     #expect(try await store.load(Bool.self, for: "isOn") == true)
     await #expect(throws: StorageError.self) {
-      try await engine.takeOver(from: .propertyList(path: origin), options: removing()).result()
+      try await engine.import(from: .propertyList(path: origin), options: removing()).result()
     }
   }
 
@@ -110,16 +139,16 @@ import Testing
     let before = try Data(contentsOf: URL(fileURLWithPath: path))
     let engine = MemoryEngine()
     let table = "a\"; DROP TABLE x; --"
-    let report = try await engine.takeOver(
+    let report = try await engine.import(
       from: .table(path: path, table: table, keyColumn: "k\"1", valueColumn: "v'")
     ).result()
-    #expect(report.taken == 2 && report.unreadable == 1 && report.skipped == 1)
+    #expect(report.imported == 2 && report.unreadable == 1 && report.skipped == 1)
     #expect(try await engine.entry("one")?.value == Data([0, 255]))
     #expect(try await engine.entry("two")?.value == Data("text".utf8))
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
     for (key, value) in [("absent", "v'"), ("k\"1", "absent")] {
       let error = await #expect(throws: StorageError.self) {
-        try await engine.takeOver(
+        try await engine.import(
           from: .table(path: path, table: table, keyColumn: key, valueColumn: value)
         ).result()
       }
@@ -136,20 +165,20 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: "\(origin)/link", withDestinationPath: "good")
     try #require(mkfifo("\(origin)/pipe", 0o600) == 0)
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
-    let source = LegacySource.files(directory: origin, encoding: .json)
-    let report = try await engine.takeOver(from: source, options: removing()).result()
-    #expect(report.taken == 1 && report.unreadable == 3 && report.skipped == 3 && !report.isComplete)
+    let source = Import.Source.files(directory: origin, encoding: .json)
+    let report = try await engine.import(from: source, options: removing()).result()
+    #expect(report.imported == 1 && report.unreadable == 3 && report.skipped == 3 && !report.isComplete)
     #expect(try names() == ["cut", "empty", "folder", "latin", "link", "pipe"])
     try await engine.close()
   }
 
   @Test("JSON in an object with a transaction id is unwrapped, and what has another form is reported")
   func storedEncodings() async throws {
-    for (encoding, value) in [(LegacyEncoding.storedJSON, #""text""#), (.storedData, #""AAE=""#), (.storedData, "1")] {
+    for (encoding, value) in [(Import.Encoding.storedJSON, #""text""#), (.storedData, #""AAE=""#), (.storedData, "1")] {
       let inner = Data(value.utf8).base64EncodedString()
       try file("value", #"{"transactionID":"7B1C3E3E-6F5B-4E0B-9D2A-000000000001","value":"\#(inner)"}"#)
       let engine = MemoryEngine()
-      let report = try await engine.takeOver(from: .files(directory: origin, encoding: encoding)).result()
+      let report = try await engine.import(from: .files(directory: origin, encoding: encoding)).result()
       let expected: [String: Data] = [#""text""#: Data("text".utf8), #""AAE=""#: Data([0, 1])]
       #expect(try await engine.entry("value")?.value == expected[value])
       #expect(report.unreadable == (value == "1" ? 1 : 0))
@@ -162,15 +191,15 @@ import Testing
     let new = directory.path("new")
     try FileManager.default.createDirectory(atPath: new + "/photos", withIntermediateDirectories: true)
     let engine = try await StoreLocation("file:\(new)").open()
-    let source = LegacySource.files(directory: origin, encoding: .json)
+    let source = Import.Source.files(directory: origin, encoding: .json)
     for _ in 0..<2 {
-      let report = try await engine.takeOver(from: source).result()
+      let report = try await engine.import(from: source).result()
       #expect(report.unreadable == 1 && report.entries.contains { $0.name == "photos" }, "\(report)")
       #expect(try await engine.entry("userName")?.value == Data("userName".utf8))
     }
     try FileManager.default.removeItem(atPath: new + "/photos")
-    let report = try await engine.takeOver(from: source).result()
-    #expect(report.isComplete && report.taken == 1)
+    let report = try await engine.import(from: source).result()
+    #expect(report.isComplete && report.imported == 1)
     try await engine.close()
   }
 
@@ -214,7 +243,7 @@ import Testing
     for (key, value) in contents {
       #expect(try await store.engine.entry(KeyName(key))?.value == Data(value.utf8))
       if key == "text" {
-        // What was taken over as a JSON string is still read as text; another type is decoded from its bytes.
+        // What was imported as a JSON string is still read as text; another type is decoded from its bytes.
         #expect(try await store.load(String.self, for: "text") == "John")
         try await store.save(value, for: "text")
       }
@@ -233,9 +262,9 @@ import Testing
     var options = removing()
     options.isDryRun = true
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
-    let source = LegacySource.files(directory: origin, encoding: .json)
-    let report = try await engine.takeOver(from: source, options: options).result()
-    #expect(report.isDryRun && report.taken == 8 && report.removedOriginals == 0)
+    let source = Import.Source.files(directory: origin, encoding: .json)
+    let report = try await engine.import(from: source, options: options).result()
+    #expect(report.isDryRun && report.imported == 8 && report.removedOriginals == 0)
     #expect(try await engine.summaries().isEmpty && engine.latestRevision == StoreRevision(0))
     #expect(try names().count == 8)
     try await engine.close()
@@ -244,11 +273,11 @@ import Testing
   @Test func conflictsFollowThePolicy() async throws {
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
     let store = TypedStore(engine: engine)
-    for (policy, value) in [(TakeOver.Options.ConflictPolicy.refuse, 1), (.keepStored, 1), (.replaceStored, 2)] {
+    for (policy, value) in [(Import.Options.ConflictPolicy.refuse, 1), (.keepStored, 1), (.replaceStored, 2)] {
       try file("number", "2")
       try await store.save(1, for: "number")
-      let source = LegacySource.files(directory: origin, encoding: .json)
-      let report = try await engine.takeOver(from: source, options: removing(policy)).result()
+      let source = Import.Source.files(directory: origin, encoding: .json)
+      let report = try await engine.import(from: source, options: removing(policy)).result()
       #expect(try await store.load(Int.self, for: "number") == value)
       #expect(report.conflicts == (policy == .refuse ? 1 : 0))
       #expect(try names() == (policy == .replaceStored ? [] : ["number"]))
@@ -259,12 +288,12 @@ import Testing
   @Test func namesAreMapped() async throws {
     for name in ["theme", "cache.a", "cache.b", "other"] { try file(name, "\"\(name)\"") }
     try file("same", "1")
-    var options = TakeOver.Options()
+    var options = Import.Options()
     let keys: [String: KeyName] = ["cache.a": "cache/a", "cache.b": "b", "same": "theme", "theme": "theme"]
     options.key = { keys[$0] }
     let engine = MemoryEngine()
-    let report = try await engine.takeOver(from: .files(directory: origin, encoding: .json), options: options).result()
-    #expect(report.taken == 3 && report.skipped == 1 && report.conflicts == 1)
+    let report = try await engine.import(from: .files(directory: origin, encoding: .json), options: options).result()
+    #expect(report.imported == 3 && report.skipped == 1 && report.conflicts == 1)
     #expect(try await engine.summaries().map(\.key.string) == ["b", "cache/a", "theme"])
   }
 
@@ -275,7 +304,7 @@ import Testing
       options.foreignData = .ignore
       let engine = try await StoreLocation(location).open(options)
       let error = await #expect(throws: StorageError.self) {
-        try await engine.takeOver(from: .files(directory: origin), options: removing()).result()
+        try await engine.import(from: .files(directory: origin), options: removing()).result()
       }
       #expect(error?.code == .unsupported)
       try await engine.close()
@@ -291,7 +320,7 @@ import Testing
     let count = isProving ? 100_000 : 6_000
     try write("various-files", count)
     for _ in 0..<runs {
-      let helper = try HelperProcess(["take-over", location, origin])
+      let helper = try HelperProcess(["import", location, origin])
       #expect(try helper.line() == "opened")
       for _ in 0..<Int.random(in: 0...3, using: &random) { _ = try helper.line() }
       helper.kill()
@@ -300,7 +329,7 @@ import Testing
       #expect(try Set(stored).union(names()).count == count)
       try await engine.close()
     }
-    let last = try HelperProcess(["take-over", location, origin])
+    let last = try HelperProcess(["import", location, origin])
     #expect(try last.lines().last?.hasPrefix("done") == true && last.wait() == 0)
     #expect(try names().isEmpty)
     let store = TypedStore(engine: try await StoreLocation(location).open())

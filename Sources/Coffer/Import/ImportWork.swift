@@ -1,11 +1,11 @@
 import CofferCore
 import Foundation
 
-/// The steps of a take-over.
-struct TakeOverWork<Engine: StorageEngine>: Sendable {
+/// The steps of an import.
+struct ImportWork<Engine: StorageEngine>: Sendable {
   let engine: Engine
-  let source: LegacySource
-  let options: TakeOver.Options
+  let source: Import.Source
+  let options: Import.Options
   private let origin = StoreOrigin()
 
   /// The maximum number of values of one commit, and the size in bytes from which it takes no further value.
@@ -14,11 +14,11 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// How often a batch is tried again after another program has written one of its keys meanwhile.
   private static var attempts: Int { 20 }
 
-  init(engine: Engine, source: LegacySource, options: TakeOver.Options) {
+  init(engine: Engine, source: Import.Source, options: Import.Options) {
     (self.engine, self.source, self.options) = (engine, source, options)
   }
 
-  func run(_ run: TakeOver) async throws -> TakeOver.Report {
+  func run(_ run: Import) async throws -> Import.Report {
     try checkSupport()
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)
@@ -26,7 +26,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
       try source.refuseStore(engine.description)
       return try source.open(limit: limit, keepsPreferenceTypes: keepsTypes)
     }
-    var report = TakeOver.Report(isDryRun: options.isDryRun)
+    var report = Import.Report(isDryRun: options.isDryRun)
     for entry in opened.ignored { report.add(entry) }
     run.update { $0.totalValues = opened.names.count }
     let shared = sharedKeys(opened.names)
@@ -46,19 +46,19 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     let capabilities = engine.capabilities
     guard options.isDryRun || capabilities.contains(.preconditions) else {
       throw StorageError.unsupported(
-        "taking over values, which needs preconditions", advice: "Nothing was changed.", location: engine.description)
+        "importing values, which needs preconditions", advice: "Nothing was changed.", location: engine.description)
     }
     guard options.removesOriginals else { return }
     guard source.isRemovable else {
       throw StorageError(
         .unsupported, "Originals are removed only from a directory of files or a keyring.",
-        advice: "Take the values over without removing them, and remove them yourself. Nothing was changed.",
+        advice: "Import the values without removing them, and remove them yourself. Nothing was changed.",
         location: source.path)
     }
     guard options.isDryRun || capabilities.contains([.persistence, .powerLossSafety]) else {
       throw StorageError.unsupported(
         "the durability that removing the originals needs",
-        advice: "Take the values over without removing them. Nothing was changed.", location: engine.description)
+        advice: "Import the values without removing them. Nothing was changed.", location: engine.description)
     }
   }
 
@@ -74,7 +74,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   /// A value with its destination.
   private struct Found: Sendable {
-    let original: LegacyOriginal
+    let original: ImportedOriginal
     let key: KeyName
     let value: Data
 
@@ -86,11 +86,11 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   private struct Batch: Sendable {
     var found: [Found] = []
-    var others: [TakeOver.Report.Entry] = []
+    var others: [Import.Report.Entry] = []
     var end = 0
   }
 
-  private func read(_ opened: any LegacyOrigin, from start: Int) throws -> Batch {
+  private func read(_ opened: any ImportOrigin, from start: Int) throws -> Batch {
     var batch = Batch(end: start)
     var keys: Set<KeyName> = []
     var size = 0
@@ -115,7 +115,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
         } else {
           batch.others.append(.init(name: name, outcome: .skipped(reason: "no mapping names it")))
         }
-      } catch let failure as LegacyFailure {
+      } catch let failure as ImportFailure {
         batch.others.append(.init(name: name, key: key, outcome: .unreadable(reason: failure.reason)))
       } catch let error as StorageError where error.code != .unavailable {
         batch.others.append(.init(name: name, key: key, outcome: .unreadable(reason: error.message)))
@@ -129,18 +129,18 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
 
   /// Stores the values of a batch, compares them, and removes their originals if that is asked for.
   private func take(
-    _ found: [Found], _ opened: any LegacyOrigin, _ shared: Set<KeyName>
-  ) async throws -> [TakeOver.Report.Entry] {
+    _ found: [Found], _ opened: any ImportOrigin, _ shared: Set<KeyName>
+  ) async throws -> [Import.Report.Entry] {
     var (attempt, refused) = (1, [KeyName: StorageError]())
     while true {
-      var (entries, batch) = ([TakeOver.Report.Entry](), WriteBatch(durability: .full))
+      var (entries, batch) = ([Import.Report.Entry](), WriteBatch(durability: .full))
       for item in found {
         let size = engine.capabilities.contains(.secrecy) ? nil : item.value.count
         let outcome =
-          if let error = refused[item.key] { TakeOver.Report.Outcome.unreadable(reason: error.message) } else {
+          if let error = refused[item.key] { Import.Report.Outcome.unreadable(reason: error.message) } else {
             try await plan(item, isShared: shared.contains(item.key), &batch)
           }
-        var entry = TakeOver.Report.Entry(name: item.original.name, key: item.key, size: size, outcome: outcome)
+        var entry = Import.Report.Entry(name: item.original.name, key: item.key, size: size, outcome: outcome)
         entry.isBase64 = options.isDryRun && ForeignData.Encoding(recognizing: item.value) == .base64
         entries.append(entry)
       }
@@ -163,7 +163,7 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
   /// Adds to the batch what stores a value. The values of the store are read one by one, since they may be large.
   private func plan(
     _ found: Found, isShared: Bool, _ batch: inout WriteBatch
-  ) async throws -> TakeOver.Report.Outcome {
+  ) async throws -> Import.Report.Outcome {
     let stored = try await engine.entry(found.key)
     if let stored, found.isEqual(to: stored) {
       // Its writer may not have synced it. A commit with full durability does, before the original is removed.
@@ -182,20 +182,20 @@ struct TakeOverWork<Engine: StorageEngine>: Sendable {
     }
     batch.require(found.key, at: stored?.revision)
     batch.put(found.key, found.value, found.original.attributes)
-    return .taken
+    return .imported
   }
 
   /// Reads the values back, and removes the originals of those that the store has if that is asked for.
   private func compare(
-    _ found: [Found], _ planned: [TakeOver.Report.Entry], _ opened: any LegacyOrigin, _ shared: Set<KeyName>
-  ) async throws -> [TakeOver.Report.Entry] {
+    _ found: [Found], _ planned: [Import.Report.Entry], _ opened: any ImportOrigin, _ shared: Set<KeyName>
+  ) async throws -> [Import.Report.Entry] {
     var entries = planned
     var removable: [Int] = []
     for (index, item) in found.enumerated() where entries[index].isStored {
       // Another program may have written the key since; the original then stays.
       if let stored = try await engine.entry(item.key), item.isEqual(to: stored) {
         if !shared.contains(item.key) { removable.append(index) }
-      } else if entries[index].outcome == .taken {
+      } else if entries[index].outcome == .imported {
         entries[index].outcome = .conflict
       }
     }

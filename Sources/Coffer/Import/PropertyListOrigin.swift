@@ -4,9 +4,9 @@ import CofferFiles
 import Foundation
 
 /// The entries of a property list.
-struct LegacyPropertyList: LegacyOrigin {
+struct PropertyListOrigin: ImportOrigin {
   let names: [String]
-  let ignored: [TakeOver.Report.Entry]
+  let ignored: [Import.Report.Entry]
   private let values: [KeyName: PreferenceValue]
   private let keepsTypes: Bool
   private let isDecoded: Bool
@@ -40,10 +40,10 @@ struct LegacyPropertyList: LegacyOrigin {
     self.isDecoded = isDecoded
   }
 
-  func read(_ name: String) throws -> LegacyOriginal? {
+  func read(_ name: String) throws -> ImportedOriginal? {
     guard let value = values[try KeyName(name)] else { return nil }
-    if !isDecoded, let data = value.data { return LegacyOriginal(name: name, data: data) }
+    if !isDecoded, let data = value.data { return ImportedOriginal(name: name, data: data) }
     let attributes = keepsTypes ? value.attributes : .none
-    return LegacyOriginal(name: name, data: value.bytes, attributes: attributes, isDecoded: true)
+    return ImportedOriginal(name: name, data: value.bytes, attributes: attributes, isDecoded: true)
   }
 }

@@ -1,7 +1,7 @@
 import CofferTerminal
 
 extension Table {
-  static let takeOver = Syntax(
+  static let importValues = Syntax(
     summary: "store what another library has stored",
     operands: [
       Syntax.Operand(
@@ -34,16 +34,19 @@ extension Table {
       not changed since.
       """,
       """
-      Links, pipes and subdirectories are not read. After Ctrl-C or a failure, run
+      A file that begins with { has an object of JSON on each line: a key, and a
+      text, base64 or value, such as those of 'get --json'. Links, pipes and
+      subdirectories are not read. After Ctrl-C or a failure, run
       the same command again to continue.
       """,
     ],
     examples: [
-      Syntax.Example("coffer take-over state app.db --encoding json --dry-run", "a dry run"),
-      Syntax.Example("coffer take-over state app.db --map 'ui.*=ui/*'", "other names"),
-      Syntax.Example("coffer take-over prefs.plist prefs:com.example.app", "preferences"),
+      Syntax.Example("coffer import state app.db --encoding json --dry-run", "a dry run"),
+      Syntax.Example("coffer import state app.db --map 'ui.*=ui/*'", "other names"),
+      Syntax.Example("coffer import prefs.plist prefs:com.example.app", "preferences"),
+      Syntax.Example("coffer import values.jsonl app.db", "lines of JSON"),
       Syntax.Example(
-        "coffer take-over old.db app.db --table kv --keys k --values v", "a table"),
+        "coffer import old.db app.db --table kv --keys k --values v", "a table"),
     ],
-    aliases: ["import", "adopt"])
+    aliases: ["take-over", "adopt"])
 }

@@ -1,7 +1,7 @@
 public import CofferCore
 
-extension TakeOver {
-  /// What `StorageEngine.takeOver(from:options:)` does beside reading and storing.
+extension Import {
+  /// What `StorageEngine.import(from:options:)` does beside reading and storing.
   public struct Options: Sendable {
     /// What happens to a value whose key has another value in the store.
     public enum ConflictPolicy: String, CaseIterable, Sendable {
@@ -18,7 +18,7 @@ extension TakeOver {
     /// What happens to a value whose key has another value in the store.
     public var conflicts = ConflictPolicy.refuse
     /// Whether each original is removed once the store has its value, safe from power loss and compared. Supported for
-    /// ``LegacySource/files(directory:encoding:)`` and ``LegacySource/keychain(service:accessGroup:encoding:)``.
+    /// ``Import/Source/files(directory:encoding:)`` and ``Import/Source/keychain(service:accessGroup:encoding:)``.
     public var removesOriginals = false
     /// Whether only the report is made, and neither the store nor the originals are changed.
     public var isDryRun = false

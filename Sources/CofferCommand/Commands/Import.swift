@@ -2,14 +2,14 @@ import Coffer
 import CofferTerminal
 import Foundation
 
-/// Implements `coffer take-over`, which stores what another library has stored.
-func takeOverValues(_ invocation: Invocation) async throws -> ExitStatus {
+/// Implements `coffer import`, which stores what another library has stored.
+func importValues(_ invocation: Invocation) async throws -> ExitStatus {
   guard let path = try invocation.text(at: 0), let text = try invocation.text(at: 1), !path.isEmpty, !text.isEmpty
   else {
-    throw UsageError("'take-over' needs SOURCE and STORE: \(Command.takeOverValues.usage).", .takeOverValues)
+    throw UsageError("'import' needs SOURCE and STORE: \(Command.importValues.usage).", .importValues)
   }
-  let source = try legacySource(at: path, invocation)
-  let options = try takeOverOptions(invocation)
+  let source = try importSource(at: path, invocation)
+  let options = try importOptions(invocation)
   let location = try StoreLocation(parsing: text)
   let sources = try KeySources(invocation)
   try refuseKeys(in: source, invocation)
@@ -17,8 +17,8 @@ func takeOverValues(_ invocation: Invocation) async throws -> ExitStatus {
   try source.check(against: location.expandingTilde)
   let engine = try await openTarget(location, sources, isDryRun: options.isDryRun)
   return try await closing(engine) { engine in
-    let run = engine.takeOver(from: source, options: options)
-    return try await TakeOverCommand(invocation, store: location.description).follow(run)
+    let run = engine.import(from: source, options: options)
+    return try await ImportCommand(invocation, store: location.description).follow(run)
   }
 }
 
@@ -39,24 +39,24 @@ private func openTarget(
 }
 
 /// Refuses to remove the files from which the key of the store was read.
-private func refuseKeys(in source: LegacySource, _ invocation: Invocation) throws {
+private func refuseKeys(in source: Import.Source, _ invocation: Invocation) throws {
   guard invocation.has(.remove), case .files(let directory, _) = source else { return }
   let folder = URL(fileURLWithPath: directory).resolvingSymlinksInPath().path
   for option in [Option.keyFile, .passphraseFile] {
     guard let path = invocation.options[option] else { continue }
     let parent = URL(fileURLWithPath: path).resolvingSymlinksInPath().deletingLastPathComponent().path
     guard parent != folder else {
-      throw UsageError("--remove would delete the file of --\(option.rawValue), which is in SOURCE.", .takeOverValues)
+      throw UsageError("--remove would delete the file of --\(option.rawValue), which is in SOURCE.", .importValues)
     }
   }
 }
 
-private func takeOverOptions(_ invocation: Invocation) throws -> TakeOver.Options {
-  var options = TakeOver.Options()
+private func importOptions(_ invocation: Invocation) throws -> Import.Options {
+  var options = Import.Options()
   (options.isDryRun, options.removesOriginals) = (invocation.has(.dryRun), invocation.has(.remove))
   if let text = invocation.options[.onConflict] {
-    guard let policy = TakeOver.Options.ConflictPolicy(rawValue: text) else {
-      throw UsageError("--on-conflict takes refuse, keep or replace.", .takeOverValues)
+    guard let policy = Import.Options.ConflictPolicy(rawValue: text) else {
+      throw UsageError("--on-conflict takes refuse, keep or replace.", .importValues)
     }
     options.conflicts = policy
   }
@@ -79,7 +79,7 @@ private struct MappingRule: Sendable {
     old = text[..<equals].split(separator: "*", omittingEmptySubsequences: false)
     new = text[equals...].dropFirst().split(separator: "*", omittingEmptySubsequences: false)
     guard old != [""], new != [""], old.count <= 2, new.count <= old.count else {
-      throw UsageError("--map takes OLD=NEW, each with at most one *. A * in NEW needs one in OLD.", .takeOverValues)
+      throw UsageError("--map takes OLD=NEW, each with at most one *. A * in NEW needs one in OLD.", .importValues)
     }
   }
 
@@ -90,30 +90,30 @@ private struct MappingRule: Sendable {
   }
 }
 
-/// Shows the progress and the outcome of a take-over.
-private struct TakeOverCommand: Sendable {
+/// Shows the progress and the outcome of an import.
+private struct ImportCommand: Sendable {
   private let invocation: Invocation
   private let store: String
 
   init(_ invocation: Invocation, store: String) { (self.invocation, self.store) = (invocation, store) }
 
-  func follow(_ run: TakeOver) async throws -> ExitStatus {
+  func follow(_ run: Import) async throws -> ExitStatus {
     let following = Following(
-      label: invocation.has(.dryRun) ? "Checking" : "Taking over",
+      label: invocation.has(.dryRun) ? "Checking" : "Importing",
       advice: "Nothing is lost. Run the same command again to continue.", store: store)
     let (report, elapsed) = try await following.end(of: run)
     try tell(report, elapsed)
     return report.isComplete ? .ok : .failure
   }
 
-  private func tell(_ report: TakeOver.Report, _ elapsed: Duration) throws {
+  private func tell(_ report: Import.Report, _ elapsed: Duration) throws {
     if invocation.has(.json) { return try print(report.json(store)) }
     for entry in report.entries {
       guard let reason = entry.outcome.reason else { continue }
       try? Output.error.note("'\(entry.name.oneLine())': \(reason).", after: "coffer:")
     }
-    var text = report.isDryRun ? "It would take over " : "Took over "
-    text += "\(counted(report.taken, "value")) (\(byteCount(report.takenBytes)))"
+    var text = report.isDryRun ? "It would import " : "Imported "
+    text += "\(counted(report.imported, "value")) (\(byteCount(report.importedBytes)))"
     if !report.isDryRun { text += " in \(seconds(elapsed))" }
     let others = [
       (report.alreadyThere, "there already"), (report.conflicts, "in conflict"), (report.skipped, "skipped"),
@@ -137,17 +137,17 @@ private struct TakeOverCommand: Sendable {
   }
 }
 
-extension TakeOver: FollowedRun {
-  static func progress(of state: TakeOver.State) -> FollowedProgress {
+extension Import: FollowedRun {
+  static func progress(of state: Import.State) -> FollowedProgress {
     FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }
 
-extension TakeOver.Report.Outcome {
+extension Import.Report.Outcome {
   /// The word for the outcome in JSON.
   fileprivate var word: String {
     switch self {
-    case .taken: "taken"
+    case .imported: "imported"
     case .alreadyThere: "there"
     case .conflict: "conflict"
     case .skipped: "skipped"
@@ -158,7 +158,7 @@ extension TakeOver.Report.Outcome {
   /// The reason why the store does not have the value.
   fileprivate var reason: String? {
     switch self {
-    case .taken, .alreadyThere: nil
+    case .imported, .alreadyThere: nil
     case .conflict: "the store has another value under its key"
     case .skipped(let reason), .unreadable(let reason):
       reason.hasSuffix(".") ? String(reason.oneLine().dropLast()) : reason.oneLine()
@@ -166,11 +166,11 @@ extension TakeOver.Report.Outcome {
   }
 }
 
-extension TakeOver.Report {
+extension Import.Report {
   fileprivate func json(_ store: String) -> JSON {
     .object([
-      ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("taken", .number(taken)),
-      ("takenBytes", .number(takenBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
+      ("store", .text(store)), ("dryRun", .flag(isDryRun)), ("imported", .number(imported)),
+      ("importedBytes", .number(importedBytes)), ("there", .number(alreadyThere)), ("conflicts", .number(conflicts)),
       ("skipped", .number(skipped)), ("unreadable", .number(unreadable)), ("removed", .number(removedOriginals)),
       ("base64Texts", .number(base64Texts)),
       ("omitted", .number(omittedEntries)),

@@ -3,9 +3,9 @@ import CofferTestSupport
 import Foundation
 import Testing
 
-/// Tests of `coffer take-over`.
-@Suite("take-over", .serialized)
-struct TakeOverCommandTests {
+/// Tests of `coffer import`.
+@Suite("import", .serialized)
+struct ImportCommandTests {
   private let sandbox: Sandbox
 
   init() throws {
@@ -19,14 +19,15 @@ struct TakeOverCommandTests {
   @Test("A dry run changes nothing, and reports what a run then does")
   func files() async throws {
     let options = ["old", "new.db", "--encoding", "json", "--map", "ui.*=ui/*", "--json"]
-    let dry = try await sandbox.coffer(["take-over"] + options + ["--dry-run"])
+    let dry = try await sandbox.coffer(["import"] + options + ["--dry-run"])
     #expect(dry.status == 1 && !sandbox.exists("new.db"), "\(dry.errors)")
     let planned = try dry.json()
-    #expect(planned["dryRun"] as? Bool == true && planned["taken"] as? Int == 2 && planned["unreadable"] as? Int == 1)
+    #expect(
+      planned["dryRun"] as? Bool == true && planned["imported"] as? Int == 2 && planned["unreadable"] as? Int == 1)
 
-    let run = try await sandbox.coffer(["take-over"] + options)
+    let run = try await sandbox.coffer(["import"] + options)
     let report = try run.json()
-    #expect(run.status == 1 && report["taken"] as? Int == 2 && report["removed"] as? Int == 0, "\(run.errors)")
+    #expect(run.status == 1 && report["imported"] as? Int == 2 && report["removed"] as? Int == 0, "\(run.errors)")
     let values = try #require(report["values"] as? [[String: Any]])
     let broken = try #require(values.first { $0["name"] as? String == "broken" })
     #expect(broken["outcome"] as? String == "unreadable" && broken["reason"] is String)
@@ -39,7 +40,7 @@ struct TakeOverCommandTests {
     #expect(try await engine.entry("ui/note")?.value == Data(#"{"title":"n","count":2}"#.utf8))
     try await engine.close()
 
-    let again = try await sandbox.coffer("take-over", "old", "new.db", "--encoding", "json", "--map", "ui.*=ui/*")
+    let again = try await sandbox.coffer("import", "old", "new.db", "--encoding", "json", "--map", "ui.*=ui/*")
     #expect(again.status == 1 && again.errors.contains("2 there already, 1 unreadable."), "\(again.errors)")
     #expect(again.errors.contains("'broken': it is not JSON; it may be truncated."), "\(again.errors)")
   }
@@ -48,7 +49,7 @@ struct TakeOverCommandTests {
   func base64() async throws {
     try FileManager.default.removeItem(atPath: sandbox.path("old/broken"))
     try sandbox.write(Data("\"AAE=\"".utf8), to: "old/token.a")
-    let text = ["take-over", "old", "new.db", "--dry-run", "--encoding"]
+    let text = ["import", "old", "new.db", "--dry-run", "--encoding"]
     let asText = try await sandbox.coffer(text + ["json"])
     #expect(asText.status == 0, "\(asText.errors)")
     #expect(asText.words.contains("1 value of them would be stored as text that looks like base64"), "\(asText.errors)")
@@ -61,7 +62,7 @@ struct TakeOverCommandTests {
   @Test("A database without --table is refused with what to do")
   func unclear() async throws {
     _ = try await sandbox.coffer("set", "theme", "dark", "--store", "some.db")
-    let database = try await sandbox.coffer("take-over", "some.db", "new.db")
+    let database = try await sandbox.coffer("import", "some.db", "new.db")
     #expect(
       database.status == 1 && database.errors.contains("SQLite database, not a property list"), "\(database.errors)")
     #expect(database.errors.contains("Name its table"), "\(database.errors)")
@@ -72,7 +73,7 @@ struct TakeOverCommandTests {
   func encodings() async throws {
     try FileManager.default.removeItem(atPath: sandbox.path("old/broken"))
     try sandbox.write(Data("\"AAE=\"".utf8), to: "old/token.a")
-    let base = ["take-over", "old", "new.db", "--remove"]
+    let base = ["import", "old", "new.db", "--remove"]
     let data = try await sandbox.coffer(
       base + ["--encoding", "json-data", "--only-mapped", "--map", "token.*=*/key", "--map", "token.a=other"])
     #expect(data.status == 0 && data.errors.contains("2 skipped"), "\(data.errors)")
@@ -87,11 +88,11 @@ struct TakeOverCommandTests {
   func removal() async throws {
     _ = try await sandbox.coffer("set", "theme", "dark", "--store", "new.db")
     try sandbox.write(Data("light".utf8), to: "old/theme")
-    let run = try await sandbox.coffer("take-over", "old", "new.db", "--remove")
+    let run = try await sandbox.coffer("import", "old", "new.db", "--remove")
     #expect(run.status == 1 && run.errors.contains("1 in conflict, and removed 3 originals."), "\(run.errors)")
     #expect(sandbox.exists("old/theme") && !sandbox.exists("old/userName") && !sandbox.exists("old/broken"))
     #expect(try await sandbox.coffer("get", "theme", "--store", "new.db").text == "dark")
-    let replaced = try await sandbox.coffer("take-over", "old", "new.db", "--remove", "--on-conflict", "replace")
+    let replaced = try await sandbox.coffer("import", "old", "new.db", "--remove", "--on-conflict", "replace")
     #expect(replaced.status == 0 && !sandbox.exists("old/theme"), "\(replaced.errors)")
     #expect(try await sandbox.coffer("get", "theme", "--store", "new.db").text == "light")
   }
@@ -104,22 +105,22 @@ struct TakeOverCommandTests {
       (["old", "n.db", "--map", "a=b*"], "A * in NEW"), (["old", "n.db", "--on-conflict", "x"], "refuse, keep"),
     ])
   func mistakes(_ arguments: [String], _ message: String) async throws {
-    let ended = try await sandbox.coffer(["take-over"] + arguments)
+    let ended = try await sandbox.coffer(["import"] + arguments)
     #expect(ended.status == 2 && ended.errors.contains(message), "\(ended.errors)")
     #expect(!sandbox.exists("n.db"))
   }
 
   @Test("A source that does not exist is not found, and no store is created")
   func missing() async throws {
-    let ended = try await sandbox.coffer("take-over", "none", "n.db")
+    let ended = try await sandbox.coffer("import", "none", "n.db")
     #expect(ended.status == 3 && !sandbox.exists("n.db"), "\(ended.errors)")
   }
 
-  @Test("An encrypted store takes values over without a plain copy")
+  @Test("An encrypted store imports values without a plain copy")
   func encrypted() async throws {
     let key = try sandbox.makeKey("app.key")
     try sandbox.write(Data("a secret word 4711".utf8), to: "old/secret")
-    let run = try await sandbox.coffer("take-over", "old", "encrypted:new.db", "--key-file", key, "--remove")
+    let run = try await sandbox.coffer("import", "old", "encrypted:new.db", "--key-file", key, "--remove")
     #expect(run.status == 0 && !sandbox.exists("old/secret"), "\(run.errors)")
     for name in try FileManager.default.contentsOfDirectory(atPath: sandbox.path(".")) where name.hasPrefix("new.db") {
       #expect(try !sandbox.read(name).contains(Data("a secret word 4711".utf8)), "\(name)")
@@ -131,16 +132,16 @@ struct TakeOverCommandTests {
   @Test("A dry run compares with the store that exists", arguments: ["sqlite:new.db", "file:new"])
   func dryRun(_ store: String) async throws {
     _ = try await sandbox.coffer("set", "userName", "Jane", "--store", store)
-    let dry = try await sandbox.coffer("take-over", "old", store, "--dry-run", "--remove", "--json")
+    let dry = try await sandbox.coffer("import", "old", store, "--dry-run", "--remove", "--json")
     let report = try dry.json()
-    #expect(dry.status == 1 && report["taken"] as? Int == 2 && report["conflicts"] as? Int == 1, "\(dry.errors)")
+    #expect(dry.status == 1 && report["imported"] as? Int == 2 && report["conflicts"] as? Int == 1, "\(dry.errors)")
     #expect(sandbox.exists("old/userName") && sandbox.exists("old/ui.note"))
     #expect(try await sandbox.coffer("ls", "--store", store).text == "userName\n")
   }
 
   @Test("Of two values with one key none replaces the other, and both originals stay")
   func shared() async throws {
-    let arguments = ["take-over", "old", "new.db", "--map", "*=one", "--on-conflict", "replace", "--remove"]
+    let arguments = ["import", "old", "new.db", "--map", "*=one", "--on-conflict", "replace", "--remove"]
     for _ in 0..<2 {
       let run = try await sandbox.coffer(arguments)
       #expect(run.status == 1, "\(run.errors)")
@@ -152,12 +153,12 @@ struct TakeOverCommandTests {
   @Test("The file of the key is not removed, and a store of Coffer is no source")
   func refusals() async throws {
     let key = try sandbox.makeKey("old/app.key")
-    let run = try await sandbox.coffer("take-over", "old", "encrypted:new.db", "--key-file", key, "--remove")
+    let run = try await sandbox.coffer("import", "old", "encrypted:new.db", "--key-file", key, "--remove")
     #expect(run.status == 2 && sandbox.exists("old/app.key") && !sandbox.exists("new.db"), "\(run.errors)")
     _ = try await sandbox.coffer("set", "a", "1", "--store", "file:files")
-    let store = try await sandbox.coffer("take-over", "files", "new.db", "--remove")
+    let store = try await sandbox.coffer("import", "files", "new.db", "--remove")
     #expect(store.status == 1 && sandbox.exists("files/a") && !sandbox.exists("new.db"), "\(store.errors)")
-    let inside = try await sandbox.coffer("take-over", "old", "old/new.db")
+    let inside = try await sandbox.coffer("import", "old", "old/new.db")
     #expect(inside.status == 1 && !sandbox.exists("old/new.db"), "\(inside.errors)")
   }
 
@@ -166,7 +167,7 @@ struct TakeOverCommandTests {
     try sql("PRAGMA encoding = 'UTF-16'; CREATE TABLE kv (k TEXT, v)", on: sandbox.path("old.db"))
     try sql("INSERT INTO kv VALUES ('thème', 'grün'), ('sum', 0.1 + 0.2), ('n', 7)", on: sandbox.path("old.db"))
     let run = try await sandbox.coffer(
-      "take-over", "old.db", "new.db", "--table", "kv", "--keys", "k", "--values", "v")
+      "import", "old.db", "new.db", "--table", "kv", "--keys", "k", "--values", "v")
     #expect(run.status == 0, "\(run.errors)")
     for (key, value) in [("thème", "grün"), ("sum", "0.30000000000000004"), ("n", "7")] {
       #expect(try await sandbox.coffer("get", key, "--store", "new.db").text == value)

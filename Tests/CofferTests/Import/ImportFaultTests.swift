@@ -6,8 +6,8 @@ import Foundation
 import Testing
 
 /// Faults of the device and hostile directories: nothing is lost, and the next run goes on.
-@Suite("Faults of a take-over", .blocking, .serialized)
-struct TakeOverFaultTests {
+@Suite("Faults of an import", .blocking, .serialized)
+struct ImportFaultTests {
   private let directory: TemporaryDirectory
   private var origin: String { directory.path("old") }
 
@@ -22,15 +22,15 @@ struct TakeOverFaultTests {
 
   private func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: origin)) }
 
-  private func takeOver(_ engine: any StorageEngine, _ encoding: LegacyEncoding = .bytes) async throws
-    -> TakeOver.Report
+  private func importValues(_ engine: any StorageEngine, _ encoding: Import.Encoding = .bytes) async throws
+    -> Import.Report
   {
-    var options = TakeOver.Options()
+    var options = Import.Options()
     options.removesOriginals = true
-    return try await engine.takeOver(from: .files(directory: origin, encoding: encoding), options: options).result()
+    return try await engine.import(from: .files(directory: origin, encoding: encoding), options: options).result()
   }
 
-  @Test("A full disk ends the take-over with its reason, and the next one continues it", arguments: ["sqlite", "file"])
+  @Test("A full disk ends the import with its reason, and the next one continues it", arguments: ["sqlite", "file"])
   func fullDisk(_ scheme: String) async throws {
     guard let disk = try SmallDisk(at: directory.path("disk"), size: "12m") else {
       try Test.cancel("this machine does not let root mount a tmpfs: \(String(cString: strerror(errno)))")
@@ -40,7 +40,7 @@ struct TakeOverFaultTests {
     for name in all { try write(name, value) }
     let location = "\(scheme):\(disk.path)/new"
     let engine = try await StoreLocation(location).open()
-    let error = await #expect(throws: StorageError.self) { _ = try await takeOver(engine) }
+    let error = await #expect(throws: StorageError.self) { _ = try await importValues(engine) }
     #expect(error?.code == .diskFull, "\(String(describing: error))")
     let stored = Set(try await engine.summaries().map(\.key.string))
     let left = try names()
@@ -49,8 +49,8 @@ struct TakeOverFaultTests {
     try await engine.close()
     try disk.resize(to: "64m")
     let again = try await StoreLocation(location).open()
-    let report = try await takeOver(again)
-    #expect(report.isComplete && report.taken == all.count - stored.count)
+    let report = try await importValues(again)
+    #expect(report.isComplete && report.imported == all.count - stored.count)
     #expect(try names().isEmpty)
     for name in all { #expect(try await again.entry(KeyName(name))?.value == value) }
     try await again.close()
@@ -69,7 +69,7 @@ struct TakeOverFaultTests {
         ("LD_PRELOAD", FaultLibrary.path ?? ""), ("COFFER_FAULT", "fail:\(call):\(count)"),
         ("COFFER_FAULT_ROOT", atOriginals ? origin : location.dropFirst("sqlite:".count).description),
       ]
-      let helper = try HelperProcess(["take-over", location, origin], environment: fault)
+      let helper = try HelperProcess(["import", location, origin], environment: fault)
       ended.append(try helper.lines().last ?? "-")
       helper.wait()
       let engine = try await StoreLocation(location).open()
@@ -79,7 +79,7 @@ struct TakeOverFaultTests {
       try await engine.close()
       if left.isEmpty { break }
     }
-    let last = try HelperProcess(["take-over", location, origin])
+    let last = try HelperProcess(["import", location, origin])
     #expect(try last.lines().last?.hasPrefix("done ") == true)
     let store = TypedStore(engine: try await StoreLocation(location).open())
     for number in 0..<20 {
@@ -102,8 +102,8 @@ struct TakeOverFaultTests {
     #expect(file >= 0)
     close(file)
     let engine = try await StoreLocation("sqlite:\(directory.path("new.db"))").open()
-    let report = try await takeOver(engine, .json)
-    #expect(report.taken == 1 && report.skipped == 7 && report.isComplete, "\(report.entries)")
+    let report = try await importValues(engine, .json)
+    #expect(report.imported == 1 && report.skipped == 7 && report.isComplete, "\(report.entries)")
     #expect(try await engine.summaries().map(\.key.string) == ["good"])
     #expect(FileManager.default.fileExists(atPath: "/etc/passwd"))
     try await engine.close()
@@ -113,7 +113,7 @@ struct TakeOverFaultTests {
   func changing() async throws {
     for number in 0..<600 { try write("value-\(number)", Data("\(number)".utf8)) }
     let location = "sqlite:\(directory.path("new.db"))"
-    let helper = try HelperProcess(["take-over", location, origin, "bytes", "pause"])
+    let helper = try HelperProcess(["import", location, origin, "bytes", "pause"])
     var line = try helper.line()
     while let present = line, present != "committed" { line = try helper.line() }
     // The first batch is committed, and its originals are not removed yet; the last files are not read yet.
@@ -128,7 +128,7 @@ struct TakeOverFaultTests {
     #expect(try Data(contentsOf: URL(fileURLWithPath: "\(origin)/value-0")) == Data("edited".utf8))
   }
 
-  @Test("A hundred thousand files are taken over in bounded memory")
+  @Test("A hundred thousand files are imported in bounded memory")
   func manyFiles() async throws {
     let count = 100_000
     for number in 0..<count {
@@ -138,7 +138,7 @@ struct TakeOverFaultTests {
       try #require(Foundation.write(file, text, text.count) == text.count)
       close(file)
     }
-    let helper = try HelperProcess(["take-over", "sqlite:\(directory.path("new.db"))", origin, "keep"])
+    let helper = try HelperProcess(["import", "sqlite:\(directory.path("new.db"))", origin, "keep"])
     let lines = try helper.lines()
     #expect(lines.last == "done \(count) 0 0", "\(lines.last ?? "-")")
     let peak = try #require(lines.first { $0.hasPrefix("peak ") }.flatMap { Int($0.dropFirst(5)) })

@@ -13,7 +13,7 @@ struct SchemaListTests {
     var schema = StoreSchema()
     try schema.declare(prefix: "n/", try ValueSchema<String>("numbers", version: 3, unversioned: 3))
     let store = try TypedStore(engine: engine, schema: schema)
-    try await store.saveAll((0..<150).map { ("n/\($0)" as KeyName, "v\($0)") }, durability: .relaxed)
+    try await store.saveAll((0..<150).map { (try KeyName("n/\($0)"), "v\($0)") }, durability: .relaxed)
     try await engine.close()
     for unmarked in [0, 1] {
       let listed = try await sandbox.coffer("schema", "app.db", "--json").json()

@@ -26,7 +26,7 @@ struct UsageTests {
     Mistake(
       "frobnicate",
       "There is no command 'frobnicate'. The commands are set, get, rm, ls, cp, backup, restore, quarantine, watch, "
-        + "info, verify, audit, doctor, import, schema, migrate, postgresql, encrypt, rotate, rekey, keys, "
+        + "info, verify, audit, doctor, import, schema, postgresql, encrypt, rotate, rekey, keys, "
         + "decrypt, shred, completions, help, version. Try 'coffer help'."),
     Mistake("copy a b", "There is no command 'copy'. Did you mean 'cp'? Try 'coffer help'."),
     Mistake("check", "There is no command 'check'. Did you mean 'verify'? Try 'coffer help'."),
@@ -176,6 +176,7 @@ struct UsageTests {
     try sandbox.write(Data("true".utf8), to: "state/ui.dark")
     let preferences = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
     try sandbox.write(preferences, to: "prefs.plist")
+    try sandbox.write(Data(#"{"key":"line","text":"1"}"#.utf8), to: "values.jsonl")
     try sql(
       "CREATE TABLE kv (k TEXT PRIMARY KEY, v BLOB); INSERT INTO kv VALUES ('b', x'01')", on: sandbox.path("old.db"))
     // `watch` does not end without --count, and `postgresql` needs a server, with which its own tests run it.

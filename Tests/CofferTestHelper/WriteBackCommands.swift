@@ -10,17 +10,17 @@ func runWriteBack(_ command: String, _ path: String, _ rest: [String]) async thr
     return true
   }
   guard command == "write-back" else { return false }
-  try await writeBack(path, window: Int(rest[0]) ?? 250, every: Int(rest[1]) ?? 100)
+  try await writeBack(path, window: Int(rest[0]) ?? 250, from: Int(rest[1]) ?? 0)
   return true
 }
 
-/// Saves increasing numbers without end, each under its own key and under `last` and `copy` in one batch, and flushes
-/// after every `every` of them. Prints the number after each flush.
-private func writeBack(_ path: String, window: Int, every: Int) async throws {
+/// Saves increasing numbers without end, each under its own key and under `last` and `copy` in one batch, and prints
+/// each.
+private func writeBack(_ path: String, window: Int, from first: Int) async throws {
   let policy = WriteBackPolicy(window: .milliseconds(window))
   let store = TypedStore(engine: try await SQLiteEngine.open(at: path), writePolicy: .back(policy))
   say("ready")
-  var number = 0
+  var number = first
   while true {
     number += 1
     let present = number
@@ -28,9 +28,8 @@ private func writeBack(_ path: String, window: Int, every: Int) async throws {
     try await store.batch(durability: .relaxed) { batch in
       try batch.save(present, for: KeyName("last"))
       try batch.save(present, for: KeyName("copy"))
+      if present % 8 == 7 { try batch.save(String(repeating: "x", count: 9_000), for: "large") }
     }
-    guard number % every == 0 else { continue }
-    try await store.flush()
     say("\(number)")
   }
 }

@@ -18,6 +18,15 @@ package final class SmallDisk: Sendable {
     guard mount("tmpfs", path, "tmpfs", UInt(MS_REMOUNT), "size=\(size)") == 0 else { throw TestFailure("remount") }
   }
 
+  /// Takes all space that is left.
+  package func fill() throws {
+    let file = open(path + "/filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    guard file >= 0 else { throw TestFailure("open: \(String(cString: strerror(errno)))") }
+    defer { close(file) }
+    let zeros = [UInt8](repeating: 0, count: 4_096)
+    while write(file, zeros, zeros.count) > 0 {}
+  }
+
   /// Remounts the file system read-only.
   package func makeReadOnly() throws {
     // A process that another test has just forked shares the open files until it calls exec.

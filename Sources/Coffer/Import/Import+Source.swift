@@ -25,8 +25,8 @@ extension Import {
     case table(
       path: String, table: String, keyColumn: String, valueColumn: String, encoding: Encoding = .bytes)
 
-    /// The lines of a file, each an object of JSON with a `key` and the value: as `text`, as `base64`, or as any JSON
-    /// in `value`, of which a string is stored as the text that it encodes. `coffer get --json` prints such lines.
+    /// The lines of a file, each an object of JSON with a `key` and the value as `text` or `base64`.
+    /// `coffer get --json` prints such lines.
     case jsonLines(path: String)
 
     /// Returns the entries of a suite of `UserDefaults`, or of this program's own for `nil`: the property list in which

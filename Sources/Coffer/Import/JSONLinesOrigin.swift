@@ -48,21 +48,13 @@ struct JSONLinesOrigin: ImportOrigin {
     let key = try KeyName(name)
     guard let line = lines[key] else { return nil }
     guard !repeated.contains(key) else { throw ImportFailure(reason: "several lines have its key") }
-    guard let object = try? JSONSerialization.jsonObject(with: Data(line)) as? [String: Any],
-      let value = try? JSONDecoder().decode(Value.self, from: Data(line))
-    else { throw ImportFailure(reason: "its line has a text or base64 that is none") }
-    let found: [Data?] = [
-      // `coffer get` prints both for a value that is text.
-      value.base64 ?? value.text.map { Data($0.utf8) }, try object["value"].map(Self.bytes),
-    ]
-    guard found.compactMap({ $0 }).count == 1, let data = found.compactMap({ $0 }).first else {
-      throw ImportFailure(reason: "its line has no text, base64 or value, or more than one")
+    guard let value = try? JSONDecoder().decode(Value.self, from: Data(line)) else {
+      throw ImportFailure(reason: "its line has a text or base64 that is none")
+    }
+    // `coffer get` prints both for a value that is text.
+    guard let data = value.base64 ?? value.text.map({ Data($0.utf8) }) else {
+      throw ImportFailure(reason: "its line has neither text nor base64")
     }
     return ImportedOriginal(name: name, data: data, isDecoded: true)
-  }
-
-  private static func bytes(_ value: Any) throws -> Data {
-    if let text = value as? String { return Data(text.utf8) }
-    return try JSONSerialization.data(withJSONObject: value, options: [.fragmentsAllowed, .sortedKeys])
   }
 }

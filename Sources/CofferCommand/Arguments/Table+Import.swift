@@ -35,7 +35,7 @@ extension Table {
       """,
       """
       A file that begins with { has an object of JSON on each line: a key, and a
-      text, base64 or value, such as those of 'get --json'. Links, pipes and
+      text or base64, such as those of 'get --json'. Links, pipes and
       subdirectories are not read. After Ctrl-C or a failure, run
       the same command again to continue.
       """,

@@ -32,6 +32,7 @@ struct Restoration {
       try file.publish(overwriting: false)
       options.atStep?(.placed)
       unlink(target.wakePath)
+      target.removeWriteLogs()
       return report(content, replaced: nil)
     }
     if let old = try ReplacedStore(target) {
@@ -103,6 +104,7 @@ struct Restoration {
     options.atStep?(.placed)
     // Both belong to the replaced file; new ones are created when the store is opened.
     for path in [target.wakePath, target.lockPath] { unlink(path) }
+    target.removeWriteLogs()
     withExtendedLifetime(old) {}
     return report(content, replaced: kept)
   }

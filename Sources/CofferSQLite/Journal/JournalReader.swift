@@ -34,6 +34,22 @@ struct JournalReader {
     return JournalPage(commits: commits, isContiguous: true)
   }
 
+  /// Returns the commits after `revision` that can be read, and whether these are all.
+  func rest(after revision: StoreRevision) throws -> (commits: [StoreCommit], isComplete: Bool) {
+    statement.bind(1, Int64(bitPattern: revision.rawValue))
+    statement.bind(2, Int64(-1))
+    defer { statement.reset() }
+    var commits: [StoreCommit] = []
+    var (expected, isComplete) = (revision.next, true)
+    while try statement.step() {
+      let (row, isWhole) = JournalRow.read(statement)
+      if row.revision != expected { isComplete = false }
+      expected = row.revision.next
+      if isWhole, let commit = commit(row) { commits.append(commit) } else { isComplete = false }
+    }
+    return (commits, isComplete)
+  }
+
   /// Returns the epoch of the commit with this revision, or `nil` if the journal does not contain it.
   func epoch(of revision: StoreRevision) throws -> UInt64? {
     guard revision > .zero else { return nil }

@@ -112,6 +112,11 @@ package final class Reader: @unchecked Sendable {
     try journal.get().page(after: revision, limit: limit)
   }
 
+  /// Returns the commits after a revision that can be read, and whether these are all.
+  func journalRest(after revision: StoreRevision) throws -> (commits: [StoreCommit], isComplete: Bool) {
+    try journal.get().rest(after: revision)
+  }
+
   /// Returns the epoch in which a commit was made, or `nil` if the journal does not contain the commit.
   func epoch(of revision: StoreRevision) throws -> UInt64? { try journal.get().epoch(of: revision) }
 

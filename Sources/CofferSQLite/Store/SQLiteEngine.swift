@@ -70,6 +70,7 @@ public final class SQLiteEngine: ExpiringEngine {
       }
     }
     StoreRegistry.shared.showOrder()
+    await engine.replayWriteLogs()
     return engine
   }
 

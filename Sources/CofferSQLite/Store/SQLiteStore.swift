@@ -28,7 +28,7 @@ final class SQLiteStore: Sendable {
   /// The epoch of the history in which the store was opened.
   let epoch: UInt64
   /// The identity of the store, as in its wake-up file.
-  private let name: UInt64
+  let name: UInt64
   /// The loss of acknowledged commits that was not accepted yet, if any.
   let loss: Locked<LossReport?>
   /// The latest proof that the rows of a revision are complete, cached for reads past damaged pages.

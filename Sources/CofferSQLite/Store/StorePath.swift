@@ -111,6 +111,7 @@ extension StoreFile {
   private func create(mayCreate: Bool) throws {
     try checkLeftovers()
     guard mayCreate else { throw Schema.missing(description) }
+    removeWriteLogs()
     let leftovers = [wakePath, logPath, sharedMemoryPath]
     guard try leftovers.contains(where: { try size(of: $0) != nil }) else { return try createEmpty() }
     // The files of a deleted database hold no data. But its wake-up file would make the new one look like an emptied

@@ -83,22 +83,17 @@ import Testing
 
   @Test func linesOfJSON() async throws {
     let lines = [
-      #"{"key":"text","text":"a \"b\"\n"}"#, #"{"key":"bytes","base64":"AP8B"}"#, "",
-      #"{"key":"both","text":"é","base64":"w6k="}"#,
-      #"{"value":{"b":[1.5,true,null],"a":"x"},"key":"note"}"#, #"{"key":"plain","value":"in words"}"#, "[1]", "{",
-      #"{"key":""}"#,
-      #"{"key":"none"}"#, #"{"key":"two","value":1,"text":"1"}"#, #"{"key":"torn","base64":"%"}"#,
-      #"{"key":"number","text":1}"#,
-      #"{"key":"twice","value":1}"#, #"{"key":"twice","value":1}"#, #"{"key":"last","value":0}"#,
+      #"{"key":"text","text":"a \"b\"\n"}"#, #"{"base64":"AP8B","key":"bytes"}"#, "",
+      #"{"key":"both","text":"é","base64":"w6k="}"#, "[1]", "{", #"{"key":""}"#, #"{"key":"none"}"#,
+      #"{"key":"torn","base64":"%"}"#, #"{"key":"number","text":1}"#, #"{"key":"twice","text":"1"}"#,
+      #"{"key":"twice","text":"1"}"#, #"{"key":"last","text":""}"#,
     ]
     try Data(lines.joined(separator: "\r\n").utf8).write(to: URL(fileURLWithPath: origin))
     let engine = MemoryEngine()
     let report = try await engine.import(from: .jsonLines(path: origin)).result()
-    #expect(report.imported == 6 && report.unreadable == 8 && !report.isComplete, "\(report.entries)")
+    #expect(report.imported == 4 && report.unreadable == 7 && !report.isComplete, "\(report.entries)")
     for (key, bytes) in [
-      ("text", Data("a \"b\"\n".utf8)), ("bytes", Data([0, 255, 1])), ("both", Data("é".utf8)),
-      ("last", Data("0".utf8)),
-      ("note", Data(#"{"a":"x","b":[1.5,true,null]}"#.utf8)), ("plain", Data("in words".utf8)),
+      ("text", Data("a \"b\"\n".utf8)), ("bytes", Data([0, 255, 1])), ("both", Data("é".utf8)), ("last", Data()),
     ] {
       #expect(try await engine.entry(KeyName(key))?.value == bytes, "\(key)")
     }

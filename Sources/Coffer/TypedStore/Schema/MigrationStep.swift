@@ -7,7 +7,7 @@ import Foundation
 /// ```
 ///
 /// The function may run more than once for one value, for example when another process migrates it at the same time;
-/// only one result is stored. It must have no side effects.
+/// only one result is stored. It must have no side effects, and must not read its own value, for which it would wait.
 public struct MigrationStep: Sendable {
   /// The version that the step reads.
   public let source: Int

@@ -57,7 +57,7 @@ extension TypedStore {
   ///
   /// The process's own actions for these signals are performed afterwards; set other handlers before this call. A
   /// flush that fails, or takes more than five seconds, is reported on standard error. `SIGKILL` and `_exit` lose what
-  /// was saved since the last window ended.
+  /// was saved since the last window ended, unless it is logged (``PendingWrites/isLogged``).
   public func flushAtTermination() {
     if let pending { ProcessTermination.shared.add(pending) { [weak pending] in try await pending?.flush() } }
   }

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferSQLite
 
 /// The writes of one store that have returned and are not committed yet: the newest of each key.
 ///
@@ -36,11 +37,13 @@ package final class WriteBuffer: Sendable {
     var discarded: [ClosedRange<UInt64>] = []
     var run: Task<Void, any Error>?
     var failure: StorageError?
-    /// The number of commits that have failed since one succeeded or a flush began.
-    var failures = 0
-    /// The task that waits for the end of the window, or of the pause after a failure.
+    /// The task that waits for the end of the window.
     var waiting: Task<Void, Never>?
     var isClosed = false
+    /// Where the writes survive a killed process until they are committed, if the store has such a log; created with
+    /// the first write.
+    var log: WriteLog?
+    var isLogCreated = false
 
     func write(of key: KeyName) -> Write? { writes[key] ?? taken[key] }
 
@@ -50,17 +53,8 @@ package final class WriteBuffer: Sendable {
       size += write.size - (writes.updateValue(write, forKey: item.key)?.size ?? 0)
     }
 
-    /// Ends the pause after failed commits.
-    mutating func endPause() {
-      guard failures > 0 else { return }
-      failures = 0
-      waiting?.cancel()
-      waiting = nil
-    }
-
     mutating func discard() -> [KeyName] {
       guard !writes.isEmpty else { return [] }
-      endPause()
       defer {
         discarded.append(done + 1...last)
         (writes, size, failure) = ([:], 0, nil)
@@ -79,7 +73,6 @@ package final class WriteBuffer: Sendable {
   private let location: String
   private let capabilities: StoreCapabilities
   private let state = Locked(State())
-
   init?(engine: any StorageEngine, cache: DecodedCache?, origin: StoreOrigin, policy: WritePolicy) {
     guard case .back(let policy) = policy else { return nil }
     self.engine = engine
@@ -111,7 +104,8 @@ package final class WriteBuffer: Sendable {
   var pendingWrites: PendingWrites {
     state.withLock { state in
       let count = state.writes.count + state.taken.keys.count(where: { state.writes[$0] == nil })
-      return PendingWrites(count: count, bytes: state.size + state.takenSize, failure: state.failure)
+      return PendingWrites(
+        count: count, bytes: state.size + state.takenSize, failure: state.failure, isLogged: state.log != nil)
     }
   }
 
@@ -142,8 +136,24 @@ package final class WriteBuffer: Sendable {
     }
     let size = items.reduce(0) { $0 + Self.size(of: $1) }
     guard size <= policy.maximumPendingBytes else { return false }
-    while try !add(items, size, batch.durability) { try await flush() }
+    while try !add(items, size, batch.durability) {
+      try await flush()
+      guard state.withLock({ $0.log })?.hasRoom(for: items.map(Self.logged)) ?? true else { return false }
+    }
     return true
+  }
+
+  private func log(_ state: inout State) -> WriteLog? {
+    guard !state.isLogCreated else { return state.log }
+    state.isLogCreated = true
+    // A record has a header of its own, and writes that later ones replace take room, too.
+    let room = min(max(0, policy.maximumPendingBytes), 128 << 20) / 4 * 5 + 65_536
+    state.log = try? (engine as? SQLiteEngine)?.writeLog(room)
+    return state.log
+  }
+
+  private static func logged(_ item: Item) -> WriteLog.Item {
+    (item.key, item.encoded?.data, item.encoded?.attributes ?? .none)
   }
 
   private static func size(of item: Item) -> Int { item.key.size + (item.encoded?.data.count ?? 0) }
@@ -161,6 +171,7 @@ package final class WriteBuffer: Sendable {
         let replaced = Set(items.map(\.key)).reduce(0) { $0 + (state.writes[$1]?.size ?? 0) }
         guard size <= room + replaced else { return false }
       }
+      if let log = log(&state), !log.append(items.lazy.map(Self.logged), at: engine.latestRevision) { return false }
       for item in items { state.add(item) }
       state.durability = max(state.durability, durability)
       waitForWindow(&state)
@@ -168,15 +179,11 @@ package final class WriteBuffer: Sendable {
     }
   }
 
-  /// The longest pause after a failed commit, unless the window is longer.
-  private static let longestPause = Duration.seconds(30)
-
-  /// Commits what is pending at the end of the window; after failures later, twice as long after each. The task retains
+  /// Commits what is pending at the end of the window, or a second after a failure if that is later. The task retains
   /// the writes of a store that is no longer used.
   private func waitForWindow(_ state: inout State) {
     guard state.waiting == nil, state.run == nil, !state.writes.isEmpty, state.failure?.code != .closed else { return }
-    let longer = max(policy.window, .milliseconds(1)) * (1 << min(state.failures, 20))
-    let pause = state.failures == 0 ? policy.window : max(policy.window, min(longer, Self.longestPause))
+    let pause = state.failure == nil ? policy.window : max(policy.window, .seconds(1))
     state.waiting = Task.detached { [self] in
       try? await policy.clock.sleep(for: pause)
       self.state.withLock { state in
@@ -198,8 +205,6 @@ package final class WriteBuffer: Sendable {
     while let (run, isIncluded) = try state.withLock({ state -> (Task<Void, any Error>, Bool)? in
       if state.discarded.contains(where: { $0.contains(target) }) { throw discarded }
       guard state.done < target else { return nil }
-      // Writes that a flush commits wait no longer for the end of a pause, nor do later ones.
-      if state.run == nil { state.endPause() }
       return (begin(&state), state.lastTaken >= target)
     }) {
       do { try await run.value } catch {
@@ -224,12 +229,16 @@ package final class WriteBuffer: Sendable {
     let (writes, durability) = (state.writes, state.durability)
     (state.taken, state.takenSize, state.lastTaken) = (writes, state.size, state.last)
     (state.writes, state.size, state.durability) = ([:], 0, .relaxed)
-    let run = SavingTask.throwing { [self] in try await commit(writes, durability) }
+    let logged = state.log.map { (log: $0, end: $0.end) }
+    let run = SavingTask.throwing { [self] in try await commit(writes, durability, logged) }
     state.run = run
     return run
   }
 
-  private func commit(_ writes: [KeyName: Write], _ durability: StoreDurability) async throws {
+  /// - Parameter logged: where these writes end in the log.
+  private func commit(
+    _ writes: [KeyName: Write], _ durability: StoreDurability, _ logged: (log: WriteLog, end: WriteLog.Mark)?
+  ) async throws {
     var rest = writes.sorted { $0.value.number < $1.value.number }[...]
     do {
       while !rest.isEmpty {
@@ -237,12 +246,14 @@ package final class WriteBuffer: Sendable {
         let operations = group.map { key, write -> WriteBatch.Operation in
           write.encoded.map { .put(key, $0.data, $0.attributes) } ?? .delete(key)
         }
-        let batch = WriteBatch(operations, durability: durability)
+        let transaction = logged.map { $0.log.transaction($0.end) }
+        let batch = WriteBatch(operations, transaction: transaction, durability: durability)
         let commit = try await engine.commit(batch, from: origin)
         // First into the cache, so that a read in between finds the value in either.
         cache?.committed(commit, group.map { ($0.key, $0.value.box) }, expiries: batch.expiries)
         rest.removeFirst(group.count)
       }
+      if let logged { logged.log.release(upTo: logged.end) }
       end(rest, durability, nil)
     } catch {
       let failure = StoredError.storage(error).naming(rest.map(\.key))
@@ -264,7 +275,6 @@ package final class WriteBuffer: Sendable {
       if failure == nil { state.done = state.lastTaken } else { state.durability = max(state.durability, durability) }
       // A store whose engine is closed stays so, and keeps its writes until they are discarded.
       if failure?.code == .closed { state.isClosed = true }
-      state.failures = failure == nil ? 0 : state.failures + 1
       waitForWindow(&state)
     }
   }
@@ -273,7 +283,9 @@ package final class WriteBuffer: Sendable {
   func discard() async -> [KeyName] {
     while true {
       let (run, keys) = state.withLock { state -> (Task<Void, any Error>?, [KeyName]) in
-        if let run = state.run { (run, []) } else { (nil, state.discard()) }
+        if let run = state.run { return (run, []) }
+        if let log = state.log { log.release(upTo: log.end) }
+        return (nil, state.discard())
       }
       guard let run else { return keys }
       _ = await run.result
@@ -288,6 +300,10 @@ package final class WriteBuffer: Sendable {
     } catch {
       state.withLock { $0.isClosed = $0.failure?.code == .closed }
       throw error
+    }
+    state.withLock { state in
+      state.isClosed = true
+      state.log?.close()
     }
   }
 }

@@ -2,7 +2,10 @@
 public enum WritePolicy: Sendable {
   /// Before `save` returns. The default: nothing that was saved is only in memory.
   case through
-  /// Soon after `save` has returned, in batches. A killed process loses what was saved since the last window ended.
+  /// Soon after `save` has returned, in batches. Over an `SQLiteEngine`, what was saved is in a file beside the
+  /// database, which the next opening commits if the process was killed (``PendingWrites/isLogged``). Over other
+  /// engines, and in stores of a router that may have encrypted keys, a killed process loses what was saved since the
+  /// last window.
   case back(WriteBackPolicy)
 
   /// Write-back with the default window and limit.
@@ -18,8 +21,7 @@ public enum WritePolicy: Sendable {
 /// ```
 public struct WriteBackPolicy: Sendable {
   /// The time between a save and the commit of what is pending. It begins again for what was saved during a commit.
-  /// After a commit that has failed it is twice as long, and so on up to 30 seconds, until one succeeds or a flush
-  /// begins, which does not wait.
+  /// After a commit that has failed it is at least a second.
   public var window: Duration
   /// The maximum sum of the sizes of pending values and keys. A save beyond it waits for a flush, and throws if that
   /// fails; a batch that is larger by itself is committed before `save` returns.
@@ -50,10 +52,14 @@ public struct PendingWrites: Sendable {
   public let bytes: Int
   /// The error of the last attempt to commit them; `nil` if there was none since a commit succeeded.
   public let failure: StorageError?
+  /// Whether the writes survive a killed process. `false` before the first one, over engines without such a log, and if
+  /// it could not be created, as on a full disk.
+  public let isLogged: Bool
 
-  package init(count: Int, bytes: Int, failure: StorageError?) {
+  package init(count: Int, bytes: Int, failure: StorageError?, isLogged: Bool = false) {
     self.count = count
     self.bytes = bytes
     self.failure = failure
+    self.isLogged = isLogged
   }
 }

@@ -1,4 +1,5 @@
 import CofferRouter
+import CofferTestSupport
 import CofferTestTraits
 import CofferTesting
 import Foundation
@@ -128,6 +129,40 @@ import Testing
     try await second.set(2, for: key)
     #expect(await second.discardPendingWrites() == ["a"])
     #expect(try await second.get(key) == 1)
+  }
+
+  // Requirement 1.33
+  @Test("A killed process loses no plain value, and leaves none of an encrypted key")
+  func killed() async throws {
+    let fixture = try RouterFixture()
+    let path = fixture.path("store.db")
+    let domain = StorageDomain.database(URL(fileURLWithPath: path))
+    let settings = configured {
+      $0.writePolicy = .back(WriteBackPolicy(window: .seconds(3_600)))
+      $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test")
+    }
+    let (kept, secret) = (
+      plain("plain", String.self, in: domain), plain("secret", String.self, in: domain, security: .encrypted(.aes256))
+    )
+    var log = Data()
+    var name = ""
+    try await fixture.use(settings) { router in
+      try await router.set("a value in plain", for: kept)
+      try await router.set("an encrypted value", for: secret)
+      #expect(router.pendingWrites.count == 2 && !router.pendingWrites.isLogged)
+      name = try #require(try FileManager.default.contentsOfDirectory(atPath: path + "-pending").first)
+      log = try Data(contentsOf: URL(fileURLWithPath: "\(path)-pending/\(name)"))
+      await router.discardPendingWrites()
+    }
+    #expect(log.range(of: Data("a value in plain".utf8)) != nil)
+    #expect(log.range(of: Data("an encrypted value".utf8)) == nil)
+    // What a killed process would have left.
+    try FileManager.default.createDirectory(atPath: path + "-pending", withIntermediateDirectories: true)
+    try log.write(to: URL(fileURLWithPath: "\(path)-pending/\(name)"))
+    try await fixture.use(settings) { router in
+      #expect(try await router.get(kept) == "a value in plain")
+      #expect(try await !router.exists(secret))
+    }
   }
 
   @Test("Observed values wait for the commit") @MainActor

@@ -16,9 +16,10 @@ package final class SelectiveEncryption: EngineDecorator {
   }
 
   /// The engine of the store without encryption.
-  private let plain: any StorageEngine
+  package let plain: any StorageEngine
   private let configuration: EncryptedEngine.Configuration
-  private let isEncrypted: @Sendable (KeyName) -> Bool
+  /// Whether the value of a key is encrypted.
+  package let isEncrypted: @Sendable (KeyName) -> Bool
   private let source: @Sendable () throws -> RootKeySource
   private let state = Locked(State())
 

@@ -20,7 +20,7 @@ extension StorageRouter {
     let all = openStores.open.map(\.store.pendingWrites)
     return PendingWrites(
       count: all.reduce(0) { $0 + $1.count }, bytes: all.reduce(0) { $0 + $1.bytes },
-      failure: all.lazy.compactMap(\.failure).first)
+      failure: all.lazy.compactMap(\.failure).first, isLogged: all.allSatisfy { $0.count == 0 || $0.isLogged })
   }
 
   /// Gives up the writes that are not committed, for example when the disk stays full. Reads return the stored values

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferEncryption
 import CofferSQLite
 
 /// The writes of one store that have returned and are not committed yet: the newest of each key.
@@ -44,6 +45,8 @@ package final class WriteBuffer: Sendable {
     /// the first write.
     var log: WriteLog?
     var isLogCreated = false
+    /// Whether the log has all of the pending writes.
+    var isLogged = true
 
     func write(of key: KeyName) -> Write? { writes[key] ?? taken[key] }
 
@@ -57,7 +60,7 @@ package final class WriteBuffer: Sendable {
       guard !writes.isEmpty else { return [] }
       defer {
         discarded.append(done + 1...last)
-        (writes, size, failure) = ([:], 0, nil)
+        (writes, size, failure, isLogged) = ([:], 0, nil, true)
         // The number of no write, so that a later flush has nothing to do with those that were discarded.
         last += 1
         done = last
@@ -67,6 +70,8 @@ package final class WriteBuffer: Sendable {
   }
 
   private let engine: any StorageEngine
+  /// Encrypts the values of some keys, which the log does not take.
+  private let encryption: SelectiveEncryption?
   private let cache: DecodedCache?
   private let origin: StoreOrigin
   private let policy: WriteBackPolicy
@@ -76,6 +81,7 @@ package final class WriteBuffer: Sendable {
   init?(engine: any StorageEngine, cache: DecodedCache?, origin: StoreOrigin, policy: WritePolicy) {
     guard case .back(let policy) = policy else { return nil }
     self.engine = engine
+    encryption = engine as? SelectiveEncryption
     self.cache = cache
     self.origin = origin
     self.policy = policy
@@ -105,7 +111,8 @@ package final class WriteBuffer: Sendable {
     state.withLock { state in
       let count = state.writes.count + state.taken.keys.count(where: { state.writes[$0] == nil })
       return PendingWrites(
-        count: count, bytes: state.size + state.takenSize, failure: state.failure, isLogged: state.log != nil)
+        count: count, bytes: state.size + state.takenSize, failure: state.failure,
+        isLogged: state.log != nil && state.isLogged)
     }
   }
 
@@ -148,7 +155,7 @@ package final class WriteBuffer: Sendable {
     state.isLogCreated = true
     // A record has a header of its own, and writes that later ones replace take room, too.
     let room = min(max(0, policy.maximumPendingBytes), 128 << 20) / 4 * 5 + 65_536
-    state.log = try? (engine as? SQLiteEngine)?.writeLog(room)
+    state.log = try? ((encryption?.plain ?? engine) as? SQLiteEngine)?.writeLog(room)
     return state.log
   }
 
@@ -171,7 +178,11 @@ package final class WriteBuffer: Sendable {
         let replaced = Set(items.map(\.key)).reduce(0) { $0 + (state.writes[$1]?.size ?? 0) }
         guard size <= room + replaced else { return false }
       }
-      if let log = log(&state), !log.append(items.lazy.map(Self.logged), at: engine.latestRevision) { return false }
+      if let log = log(&state), !items.contains(where: { encryption?.isEncrypted($0.key) ?? false }) {
+        guard log.append(items.lazy.map(Self.logged), at: engine.latestRevision) else { return false }
+      } else {
+        state.isLogged = false
+      }
       for item in items { state.add(item) }
       state.durability = max(state.durability, durability)
       waitForWindow(&state)
@@ -272,6 +283,7 @@ package final class WriteBuffer: Sendable {
         state.size += write.size
       }
       (state.taken, state.takenSize, state.run, state.failure) = ([:], 0, nil, failure)
+      if state.writes.isEmpty { state.isLogged = true }
       if failure == nil { state.done = state.lastTaken } else { state.durability = max(state.durability, durability) }
       // A store whose engine is closed stays so, and keeps its writes until they are discarded.
       if failure?.code == .closed { state.isClosed = true }

@@ -3,9 +3,9 @@ public enum WritePolicy: Sendable {
   /// Before `save` returns. The default: nothing that was saved is only in memory.
   case through
   /// Soon after `save` has returned, in batches. Over an `SQLiteEngine`, what was saved is in a file beside the
-  /// database, which the next opening commits if the process was killed (``PendingWrites/isLogged``). Over other
-  /// engines, and in stores of a router that may have encrypted keys, a killed process loses what was saved since the
-  /// last window.
+  /// database, which the next opening commits if the process was killed (``PendingWrites/isLogged``). Values of
+  /// encrypted keys are not, and nothing is over other engines: a killed process loses what was saved since the last
+  /// window.
   case back(WriteBackPolicy)
 
   /// Write-back with the default window and limit.

@@ -3,17 +3,18 @@ import CofferSQLite
 import Foundation
 
 /// An open handle on a store in slots, with the state that it needs to write: unused version ids, and the owner lock
-/// that shows other processes that it is alive.
+/// that shows other processes that it is alive. One that is open for reading only takes no lock.
 final class SlotHandle: Sendable {
   let slots: any Slots
   /// The name of the store in error messages.
   let name: String
   let configuration: SlotEngine.Configuration
   let control: SlotControl
-  /// Whether the journal was created when this handle was opened and may not have a record of every value yet.
+  /// Whether the journal was created when this handle was opened and may not have a record of every value yet, or is
+  /// missing and cannot be created.
   let hasNewJournal: Bool
   let records = RecordCache()
-  private let owner: (lock: LockFile, id: UInt64)
+  private let owner: (lock: LockFile?, id: UInt64)
   private let lastNumber = Locked(UInt64(0))
   /// Whether this handle has noted that values have attributes that must not be lost.
   private let hasNotedAttributes = Locked(false)
@@ -24,7 +25,8 @@ final class SlotHandle: Sendable {
   private let doneRevision = Locked(StoreRevision.zero)
 
   init(
-    slots: any Slots, name: String, control: SlotControl, configuration: SlotEngine.Configuration, hasNewJournal: Bool
+    slots: any Slots, name: String, control: SlotControl, configuration: SlotEngine.Configuration, hasNewJournal: Bool,
+    isReadOnly: Bool = false
   ) throws {
     self.hasNewJournal = hasNewJournal
     self.slots = slots
@@ -32,8 +34,10 @@ final class SlotHandle: Sendable {
     self.control = control
     self.configuration = configuration
     retained = RetainedVersions(bytes: configuration.retainedBytes, count: configuration.retainedCount)
-    owner = try control.becomeOwner()
+    owner = isReadOnly ? (nil, 0) : try control.becomeOwner()
   }
+
+  var isReadOnly: Bool { owner.lock == nil }
 
   /// Whether another living handle has the store open, in this or another process.
   func hasNeighbours() throws -> Bool { try control.hasOwners(besides: owner.id) }
@@ -54,7 +58,7 @@ final class SlotHandle: Sendable {
   /// Removes the retained values and the owner lock.
   func close() {
     discardRetained()
-    owner.lock.remove()
+    owner.lock?.remove()
   }
 
   func matches(_ record: SlotRecord, _ key: KeyName, _ content: SlotContent) -> Bool {

@@ -1,13 +1,14 @@
 import CofferCore
 import CofferSQLite
 
-/// The quarantine of a handle, which keeps damaged bytes for inspection and reports each damaged value once.
+/// The quarantine of a handle, which keeps damaged bytes for inspection and reports each damaged value once. That of a
+/// read-only store only reports.
 final class SlotQuarantine: Sendable {
   private let reported = Locked<Set<SlotID>>([])
   private let handle: SlotHandle
-  private let journal: SQLiteEngine
+  private let journal: SQLiteEngine?
 
-  init(_ handle: SlotHandle, _ journal: SQLiteEngine) {
+  init(_ handle: SlotHandle, _ journal: SQLiteEngine?) {
     self.handle = handle
     self.journal = journal
   }
@@ -19,8 +20,22 @@ final class SlotQuarantine: Sendable {
     if reported.withLock({ $0.insert(id).inserted }) { handle.configuration.common.emit(report) }
   }
 
+  /// Reports a damaged value whose bytes stay where they are, once, and returns the error for its reader.
+  func reportUnkept(
+    _ what: String, _ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent?
+  ) -> StorageError {
+    let size = handle.slots.keepsSecrets ? nil : content?.data.count ?? 0
+    emit(DamageReport(key: key, revision: recorded.revision, size: size, location: name), of: recorded.record.id)
+    return StorageError(
+      .damaged, "The stored value is damaged: \(what).",
+      advice: "Its bytes were left unchanged. Other keys are not affected.", location: name, key: key)
+  }
+
   /// Reports the loss of a value's newest version, once, and returns the error for its reader.
   func reportLoss(_ key: KeyName, _ recorded: SlotHandle.Recorded) -> StorageError {
+    if handle.isReadOnly {
+      return reportUnkept("the file was damaged, and its copy has an older value or none", key, recorded, nil)
+    }
     let size = handle.slots.keepsSecrets ? nil : 0
     emit(DamageReport(key: key, revision: recorded.revision, size: size, location: name), of: recorded.record.id)
     return StorageError(
@@ -45,14 +60,16 @@ final class SlotQuarantine: Sendable {
   }
 
   /// Quarantines and reports a damaged value, once, and returns the error for its reader.
-  func report(_ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent?) -> StorageError {
+  func report(_ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent) -> StorageError {
+    let what = "its checksum does not match, although it was not edited"
+    if handle.isReadOnly { return reportUnkept(what, key, recorded, content) }
     let id = recorded.record.id
     let isFirst = reported.withLock { $0.insert(id).inserted }
     var isKept = true
-    if isFirst, let content {
+    if isFirst {
       do {
         try handle.slots.quarantine(content.data, as: id, of: key)
-        journal.noteQuarantinedSoon(id.description, key, recorded.revision)
+        journal?.noteQuarantinedSoon(id.description, key, recorded.revision)
       } catch {
         isKept = false
         reported.withLock { _ = $0.remove(id) }  // The next reader tries again.
@@ -63,7 +80,7 @@ final class SlotQuarantine: Sendable {
           quarantineID: isKept ? id.description : nil))
     }
     return StorageError(
-      .damaged, "The stored value is damaged: its checksum does not match, although it was not edited.",
+      .damaged, "The stored value is damaged: \(what).",
       advice: isKept
         ? "Its bytes were kept in the quarantine as \(id). Write the key again. Other keys are not affected."
         : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",

@@ -12,13 +12,7 @@ extension SlotEngine: SynchronousEngine {
   }
 
   package func entryNow(_ key: KeyName) throws -> StoreEntry? {
-    let entry: StoreEntry? =
-      switch core {
-      case let store as SlotStore: try store.entryNow(key)
-      case let store as ReadOnlySlotStore: try store.entryNow(key)
-      default: throw StorageError.closed(description)
-      }
-    return entry?.present(at: clock.now())
+    try core.entryNow(key)?.present(at: clock.now())
   }
 
   /// Commits in the background, after the batches submitted before: publishing a value requires several syncs.
@@ -37,18 +31,16 @@ extension SlotEngine: SynchronousEngine {
 
 extension SlotStore {
   fileprivate func entryNow(_ key: KeyName) throws -> StoreEntry? {
-    try records.requireWritable()
-    switch try handle.find(key, records) {
-    case .entry(let entry): return entry
-    case .absent: return nil
-    case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)
-    case .lost(let recorded): throw quarantine.reportLoss(key, recorded)
+    try requireOpen()
+    guard let writer else { return try entry(findUnrecorded(key), of: key) }
+    switch try find(key) {
     case .differs, .unrecorded:
       // Recording the edit of another program suspends; it becomes a commit, after which the value can be read.
-      Task { try? await reconciler.reconcile([key]) }
+      Task { [reconciler = writer.reconciler] in try? await reconciler.reconcile([key]) }
       throw StorageError(
         .busy, "Another program has edited the value, and the edit is being recorded.",
         advice: "Read it again, or use get of the router, which waits.", location: description, key: key)
+    case let finding: return try entry(finding, of: key)
     }
   }
 }

@@ -15,7 +15,7 @@ package import CofferSQLite
 /// second, and edits by other programs are readable but not delivered. A snapshot cannot retain a value that is
 /// replaced: reading it throws `unavailable`.
 public final class SlotEngine: ExpiringEngine {
-  let core: any SlotCore
+  let core: SlotStore
   /// Asks the user before values are read, in a store of secrets.
   private let reads: ReadGuard?
   /// Whether the user is asked before a value with an access control is read.
@@ -75,11 +75,11 @@ public final class SlotEngine: ExpiringEngine {
     because reason: String
   ) throws {
     self.init(
-      try ReadOnlySlotStore(slots, journalIn: directory, name: name, configuration: configuration, because: reason),
+      try SlotStore(readOnly: slots, journalIn: directory, name: name, configuration: configuration, because: reason),
       configuration)
   }
 
-  private init(_ core: any SlotCore, _ configuration: SlotEngine.Configuration) {
+  private init(_ core: SlotStore, _ configuration: SlotEngine.Configuration) {
     self.core = core
     authentication = configuration.authentication
     reads =
@@ -189,20 +189,4 @@ public final class SlotEngine: ExpiringEngine {
     }
     if isFirst { events?.emitLater(description, .closed) }
   }
-}
-
-/// The implementation of a ``SlotEngine``: a store that can be written, or one that can only be read.
-protocol SlotCore: StorageEngine {
-  var slots: any Slots { get }
-  var journal: SQLiteEngine? { get }
-  var obstacleToWriting: StorageError? { get }
-
-  func recoveryReport() async throws -> RecoveryReport
-  func retainedCount() async throws -> Int
-  func alone(_ body: @escaping @Sendable () throws -> Void) async throws
-  func damage(of key: KeyName) async throws -> DamageReport?
-  func quarantine(_ entry: StoreEntry) async throws -> String
-  /// Returns the attributes in the journal's record of a key without access to the underlying store; `nil` if there is
-  /// no record or if it is damaged.
-  func recordedAttributes(of key: KeyName) async throws -> ValueAttributes?
 }

@@ -3,11 +3,12 @@ import CofferSQLite
 
 extension SlotStore {
   func damage(of key: KeyName) async throws -> DamageReport? {
-    try records.requireNoLoss()
+    let journal = try openWriter().journal
+    try journal.requireNoLoss()
     switch try await settled(key) {
     case .damaged(let recorded, let content):
       let report = try await reading { [quarantine] in try quarantine.keep(key, recorded, content) }
-      try await records.noteQuarantined(recorded.record.id.description, key, recorded.revision)
+      try await journal.noteQuarantined(recorded.record.id.description, key, recorded.revision)
       return report
     case .lost(let recorded):
       // The whole file is in the quarantine: otherwise its copy would not be read.
@@ -19,14 +20,15 @@ extension SlotStore {
   }
 
   func quarantine(_ entry: StoreEntry) async throws -> String {
-    try records.requireNoLoss()
-    guard let row = try await records.entry(entry.key), row.revision == entry.revision else {
+    let journal = try openWriter().journal
+    try journal.requireNoLoss()
+    guard let row = try await journal.entry(entry.key), row.revision == entry.revision else {
       throw StorageError.preconditionFailed(entry.key, location: description)
     }
     let recorded = try handle.recorded(row)
     let content = SlotContent(entry.value)
     _ = try await reading { [quarantine] in try quarantine.keep(entry.key, recorded, content) }
-    try await records.noteQuarantined(recorded.record.id.description, entry.key, recorded.revision)
+    try await journal.noteQuarantined(recorded.record.id.description, entry.key, recorded.revision)
     return recorded.record.id.description
   }
 }

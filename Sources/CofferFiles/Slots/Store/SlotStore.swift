@@ -2,22 +2,26 @@ import CofferCore
 import CofferSQLite
 import Foundation
 
-/// A writable store in slots, with its journal and the recovery that keeps the two consistent.
-final class SlotStore: SlotCore {
-  let records: SQLiteEngine
+/// A store in slots, with its journal.
+///
+/// One that is open for reading only has no writer: it writes nothing, creates no file, and may have no journal. Edits
+/// by other programs are read but not recorded as commits, so its entries have no revisions.
+final class SlotStore: StorageEngine {
   let handle: SlotHandle
+  /// The journal; `nil` without a writer if there is none.
+  let journal: SQLiteEngine?
+  /// What records edits and commits; `nil` if the store is open for reading only.
+  let writer: SlotWriter?
+  private let writing: Result<SlotWriter, StorageError>
   let quarantine: SlotQuarantine
-  let reconciler: SlotReconciler
-  private let queue: DispatchQueue
+  let queue: DispatchQueue
   private let endWatch: Locked<(@Sendable () -> Void)?>
-  private let slotAvailability: SlotAvailability
-  private let gate = CommitGate()
-  private let sweeping: SweepSchedule
+  let slotAvailability: SlotAvailability
   private let closing = Locked<Task<Void, any Error>?>(nil)
-  /// The recovery that opening starts. Listings wait for it.
-  let recovery: SlotRecovery
-
   let capabilities: StoreCapabilities
+
+  /// The number of attempts to read a value that changes concurrently.
+  static let attempts = 16
 
   var description: String { handle.name }
 
@@ -37,7 +41,7 @@ final class SlotStore: SlotCore {
     }
     let engine = try opened.withLock { $0 }.get()
     do {
-      if !engine.recovery.isWaiting { try await engine.recovery.done() }
+      if let recovery = engine.writer?.recovery, !recovery.isWaiting { try await recovery.done() }
     } catch let error as StorageError where error.code == .unavailable {  // The next use starts it again.
     } catch {
       try? await engine.close()  // Nothing goes on in the files of a store that could not be opened.
@@ -50,7 +54,7 @@ final class SlotStore: SlotCore {
 
   /// Opens a store for callers that cannot suspend. It blocks the calling thread while the journal is opened; recovery
   /// continues afterwards, and listings wait for it.
-  init(
+  convenience init(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration
   ) throws {
     let control = try SlotControl(directory, name: name)
@@ -68,54 +72,73 @@ final class SlotStore: SlotCore {
       try control.setLeftoversAside()
       quarantined = isAway ? nil : try handle.ifAvailable { try handle.quarantineOrphans() }
     }
-    records = try SQLiteEngine.openBlocking(at: control.journal, configuration: configuration.forJournal(named: name))
+    let journal = try SQLiteEngine.openBlocking(
+      at: control.journal, configuration: configuration.forJournal(named: name))
     // A journal that other handles use was not lost: they are about to record its first values.
-    if try isNew || !handle.hasNeighbours() { try Self.beginRevisions(of: records, handle, isAway: isAway) }
-    sweeping = SweepSchedule(isNeeded: try records.read { try $0.hasExpiries() })
+    if try isNew || !handle.hasNeighbours() { try Self.beginRevisions(of: journal, handle, isAway: isAway) }
     let queue = DispatchQueue(label: "coffer.slots", attributes: .concurrent)
-    let quarantine = SlotQuarantine(handle, records)
-    let reconciler = SlotReconciler(handle: handle, journal: records, quarantine: quarantine, queue: queue)
-    self.handle = handle
-    self.queue = queue
-    self.quarantine = quarantine
-    self.reconciler = reconciler
-    var features = records.capabilities.features
+    let writer = try SlotWriter(handle, journal, quarantined: quarantined, queue: queue)
+    try self.init(handle, journal, .success(writer), queue: queue, present ?? slots.availability())
+    // The watch starts before the scan, so that no change is missed in between. One secret of a keyring is read without
+    // reading every item, which recovery does: it waits for another use.
+    let mustBegin = try !slots.listsSlowly || isNew || journal.read { try $0.hasRows(in: SlotJournal.intentTable) }
+    if mustBegin { writer.recovery.begin() } else { writer.recovery.waitForUse() }
+    if !mustBegin { writer.reconciler.recoverLater() }
+  }
+
+  /// Opens a store for reading only, with its journal, if there is one. This blocks, so do not call it on Swift's
+  /// cooperative thread pool.
+  convenience init(
+    readOnly slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration,
+    because reason: String
+  ) throws {
+    let control = try SlotControl(readOnly: directory, name: name)
+    let hasJournal = try control.hasJournal()
+    if !hasJournal { try control.requireNoLostAttributes() }
+    var journalConfiguration = configuration.forJournal(named: name)
+    // The availability of the store includes that of its journal, and is told once.
+    journalConfiguration.journalEvents = nil
+    let journal =
+      hasJournal
+      ? try SQLiteEngine.openBlocking(
+        at: control.journal, configuration: journalConfiguration, readOnlyBecause: reason) : nil
+    let handle = try SlotHandle(
+      slots: slots, name: name, control: control, configuration: configuration, hasNewJournal: !hasJournal,
+      isReadOnly: true)
+    try self.init(
+      handle, journal, .failure(.readOnly(because: reason, location: name)),
+      queue: DispatchQueue(label: "coffer.slots.readonly", attributes: .concurrent), slots.availability())
+  }
+
+  private init(
+    _ handle: SlotHandle, _ journal: SQLiteEngine?, _ writing: Result<SlotWriter, StorageError>, queue: DispatchQueue,
+    _ present: StoreAvailability
+  ) throws {
+    let (slots, writer) = (handle.slots, try? writing.get())
+    (self.handle, self.journal, self.writing, self.writer, self.queue) = (handle, journal, writing, writer, queue)
+    quarantine = writer?.quarantine ?? SlotQuarantine(handle, journal)
+    var features = SQLiteEngine.features
+    if writer == nil { features.subtract(.promisedByWriters.union([.revisions, .immediateRevisions])) }
+    if journal == nil { features.subtract([.replay, .foreignWriters]) }
     if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
     if slots.keepsSecrets { features.insert(.secrecy) }
     if slots.holdsPropertyLists { features.insert(.propertyLists) }
-    capabilities = StoreCapabilities(features, maximumValueSize: configuration.maximumValueSize)
-    // The watch starts before the scan, so that no change is missed in between.
-    let recovery = SlotRecovery { [quarantined] in
-      let orphans = isNew ? try quarantined ?? handle.quarantineOrphans() : nil
-      let report = try await reconciler.recover(quarantined: orphans)
-      let isWorthTelling =
-        report.completed > 0 || report.edited > 0 || report.quarantined > 0 || !report.lost.isEmpty
-      if isWorthTelling {
-        configuration.events?.emitLater(name, .recovered(report))
-        configuration.onRecovery?(report)
-      }
-      return report
-    }
+    capabilities = StoreCapabilities(features, maximumValueSize: handle.configuration.maximumValueSize)
     let availability = SlotAvailability(
-      slots, present ?? slots.availability(), telling: configuration.events, name: name, queue: queue
-    ) { [weak reconciler] in
+      slots, present, telling: handle.configuration.events, name: handle.name, queue: queue
+    ) { [weak writer] in
       Task {
-        _ = try? await recovery.done()
-        reconciler?.receive(.anything)
+        _ = try? await writer?.recovery.done()
+        writer?.reconciler.receive(.anything)
       }
     }
-    availability.follow(records.availability())
-    reconciler.missed.withLock { $0 = { [weak availability] in availability?.miss() } }
+    if let journal { availability.follow(journal.availability()) }
+    writer?.reconciler.missed.withLock { $0 = { [weak availability] in availability?.miss() } }
     endWatch = Locked(
-      try slots.watch { [weak reconciler, weak availability] event in
+      try slots.watch { [weak reconciler = writer?.reconciler, weak availability] event in
         if event == .availability { availability?.check() } else { reconciler?.receive(event) }
       })
-    self.recovery = recovery
     slotAvailability = availability
-    // One secret of a keyring is read without reading every item, which recovery does: it waits for another use.
-    let mustBegin = try !slots.listsSlowly || isNew || records.read { try $0.hasRows(in: SlotJournal.intentTable) }
-    if mustBegin { recovery.begin() } else { recovery.waitForUse() }
-    if !mustBegin { reconciler.recoverLater() }
   }
 
   /// Starts the revisions of an empty journal far beyond any earlier one if the store has values: the previous journal
@@ -141,126 +164,36 @@ final class SlotStore: SlotCore {
     slotAvailability.end()
   }
 
-  func recoveryReport() async throws -> RecoveryReport { try await recovery.done() }
+  func recoveryReport() async throws -> RecoveryReport {
+    try await writer?.recovery.done()
+      ?? RecoveryReport(location: description, completed: 0, edited: 0, quarantined: 0, lost: [], wasRebuilt: false)
+  }
 
+  var slots: any Slots { handle.slots }
   var clock: StoreClock { handle.configuration.common.clock }
   var events: CofferEvents? { handle.configuration.common.events }
-  var latestRevision: StoreRevision { records.latestRevision }
-  var latestPosition: JournalPosition { records.latestPosition }
 
-  // MARK: Writing
-
-  func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    guard let events else { return try await commitSilently(batch, from: origin) }
-    return try await events.commit(batch, to: self) { try await commitSilently(batch, from: origin) }
+  /// The error of commits to a store that is open for reading only.
+  var obstacleToWriting: StorageError? {
+    if case .failure(let refusal) = writing { refusal } else { nil }
   }
 
-  private func commitSilently(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
-    recovery.beginIfWaiting()
-    do {
-      let commit = try await commitNow(batch, from: origin)
-      if let date = sweeping.takeDue(at: commit.date, after: batch) {
-        Task { [weak self] in try? await self?.sweep(upTo: date) }  // A later sweep makes up for a failed one.
-      }
-      return commit
-    } catch {
-      throw noticing(error)
-    }
+  /// Returns the writer, or throws the reason why there is none.
+  func openWriter() throws -> SlotWriter {
+    if writer == nil { try requireOpen() }
+    return try writing.get()
   }
 
-  /// Removes values that had expired at a date, in a commit of its own.
-  private func sweep(upTo date: Date) async throws {
-    // Each removal takes time under the journal's write lock: in a keyring, tens of milliseconds.
-    let limit = handle.slots.keepsSecrets ? 8 : SweepSchedule.limit
-    let expired = try await records.perform { try $0.expiredValues(at: date, limit: limit) }
-    if expired.isFull { sweeping.noteMore() }
-    if !expired.values.isEmpty {
-      let batch = WriteBatch(sweeping: expired.values)
-      let start = events.map { _ in ContinuousClock.now }
-      let commit = try await commitNow(batch, from: StoreOrigin(), isSweep: true)
-      if let start {
-        let facts = StoreEvent.Commit(
-          commit, batch, .full, since: start, isSweep: true,
-          hidesSizes: handle.slots.keepsSecrets)
-        events?.emitLater(description, .committed(facts))
-      }
+  /// Throws if the store is closed, or has a journal that was not there when it was opened: only that records which of
+  /// the staged values are committed.
+  func requireOpen() throws {
+    if let writer { return try writer.journal.requireWritable() }
+    guard closing.withLock({ $0 == nil }) else { throw StorageError.closed(description) }
+    if journal == nil, try handle.control.hasJournal() {
+      throw StorageError(
+        .unavailable, "The store had no journal when it was opened, and another process has created one.",
+        advice: "Open the store again.", location: description)
     }
-    try await records.perform { try $0.forget(expired) }
-  }
-
-  private func commitNow(
-    _ batch: WriteBatch, from origin: StoreOrigin, isSweep: Bool = false
-  ) async throws -> StoreCommit {
-    guard gate.enter() else { throw StorageError.closed(description) }
-    defer { gate.leave() }
-    try records.requireWritable()
-    try batch.check(capabilities, location: description)
-    try Task.checkCancellation()
-    try await reconcileBefore(batch)
-    // System records are in the journal alone, so the store need not be available for them.
-    guard batch.operations.contains(where: { $0.isChange && !$0.isAboutRecord }) else {
-      var batch = batch
-      batch.durability = .full
-      return try await records.commitSilently(batch, from: origin)
-    }
-    let (handle, operations) = (handle, batch.operations)
-    let staged = Locked<[SlotRecord?]>([])
-    let hook = CommitHook(
-      on: queue, isQuick: !handle.slots.listsSlowly,
-      prepare: {
-        let records = try handle.stage(operations)
-        staged.withLock { $0 = records }
-      },
-      apply: { transaction in
-        let records = staged.withLock { $0 }
-        try SlotJournal.record(operations, records, done: handle.done, of: handle.name, in: transaction) {
-          try handle.slots.syncStaged([$0], isAlone: false)
-        }
-        handle.reached(.recorded)
-      },
-      finish: { committer, resume in
-        // Removals are recorded as carried out at once.
-        let isLazy = !operations.contains(where: \.isRemoval)
-        try handle.publish(committer, isLazy: isLazy) { unpublished in resume { unpublished.failure(of: $0) } }
-      })
-    do {
-      return try await records.commit(batch, from: origin, isSweep: isSweep, hook: hook)
-    } catch let unfinished as UnfinishedBatch {
-      throw unfinished.cause
-    } catch let error as StorageError where error.code == .outcomeUnknown {
-      throw error  // The staged values may be the only copies.
-    } catch {
-      let aside = staged.withLock { $0 }
-      if !aside.isEmpty { try? await queue.run { handle.discard(aside) } }
-      throw error
-    }
-  }
-
-  /// Records the edits of other programs that a batch depends on: those to required and removed keys, and for a clear
-  /// those to every key.
-  private func reconcileBefore(_ batch: WriteBatch) async throws {
-    var required: [KeyName] = []
-    var removed: [KeyName] = []
-    var clears = false
-    for operation in batch.operations {
-      switch operation {
-      case .clear: clears = true
-      case .require(let key, _): required.append(key)
-      case .delete(let key): removed.append(key)
-      case .put, .putRecord, .deleteRecord, .requireRecord: break
-      }
-    }
-    if clears { _ = try await reconciler.scan() }
-    required = try await suspects(in: required)
-    if !required.isEmpty { try await reconciler.reconcile(required) }
-    removed = try await suspects(in: removed)
-    // A symbolic link that replaced a value is removed with it.
-    if !removed.isEmpty { try await reconciler.reconcile(removed, skipping: [.notAStore]) }
-  }
-
-  private func suspects(in keys: [KeyName]) async throws -> [KeyName] {
-    guard !keys.isEmpty else { return [] }
-    return try await reading { [reconciler] in keys.filter(reconciler.isSuspect) }
   }
 
   /// Reads from the store, on a dispatch queue if reads can block.
@@ -269,7 +202,7 @@ final class SlotStore: SlotCore {
   }
 
   /// Schedules a check of the store's availability if an error is `unavailable`, and returns the error.
-  private func noticing(_ error: any Error) -> any Error {
+  func noticing(_ error: any Error) -> any Error {
     if let error = error as? StorageError, error.code == .unavailable { slotAvailability.check() }
     return error
   }
@@ -277,64 +210,49 @@ final class SlotStore: SlotCore {
   // MARK: Reading
 
   func entry(_ key: KeyName) async throws -> StoreEntry? {
-    do { return try await presentEntry(key) } catch { throw noticing(error) }
-  }
-
-  private func presentEntry(_ key: KeyName) async throws -> StoreEntry? {
-    switch try await settled(key) {
-    case .entry(let entry): return entry
-    case .damaged(let recorded, let content): throw quarantine.report(key, recorded, content)
-    case .lost(let recorded): throw quarantine.reportLoss(key, recorded)
-    case .absent, .differs, .unrecorded: return nil
-    }
+    do { return try entry(await settled(key), of: key) } catch { throw noticing(error) }
   }
 
   /// Looks up a key, recording the edits of other programs first.
-  func settled(_ key: KeyName) async throws -> SlotHandle.Finding {
-    try records.requireWritable()
-    for _ in 0..<16 {
-      let finding =
-        handle.slots.readsBlock
-        ? try await queue.run { [handle, records] in try handle.find(key, records) } : try handle.find(key, records)
+  func settled(_ key: KeyName) async throws -> Finding {
+    try requireOpen()
+    guard writer != nil else { return try await reading { [self] in try findUnrecorded(key) } }
+    for _ in 0..<Self.attempts {
+      let finding = slots.readsBlock ? try await queue.run { [self] in try find(key) } : try find(key)
       switch finding {
       case .entry, .absent, .damaged, .lost: return finding
-      case .differs: try await reconciler.reconcile([key])
+      case .differs: try await openWriter().reconciler.reconcile([key])
       case .unrecorded:
         if try await isStuck(key) { throw handle.stillThere(key) }
       }
     }
-    throw StorageError(
-      .busy, "Another process keeps changing the value.", advice: "Try again.", location: description, key: key)
+    throw StorageError.keepsChanging(key, description)
   }
 
   /// Whether a value still exists although its removal was committed.
-  private func isStuck(_ key: KeyName) async throws -> Bool {
-    try await reconciler.reconcile([key]).stuck.contains(key)
+  func isStuck(_ key: KeyName) async throws -> Bool {
+    try await openWriter().reconciler.reconcile([key]).stuck.contains(key)
   }
 
   func withSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    try records.requireWritable()
-    try await requireAvailable()
-    defer { handle.discardRetained(on: queue) }
-    return try await records.withSnapshot(after: handle.announceSnapshot) { [self] snapshot in
-      try await body(
-        SlotSnapshot(
-          snapshot, handle: handle, journal: records, quarantine: quarantine, queue: queue, isStuck: isStuck))
+    try requireOpen()
+    guard let writer else {
+      let records: any ExpiringEngine = journal ?? MemoryEngine(name: description)
+      return try await records.withStoredSnapshot { try await body(SlotSnapshot($0, of: self)) }
     }
-  }
-
-  func retainedCount() async throws -> Int {
-    try await queue.run { [handle] in
-      try handle.slots.list().count { if case .retained = $0 { true } else { false } }
+    try await requireAvailable(writer)
+    defer { handle.discardRetained(on: queue) }
+    return try await writer.journal.withSnapshot(after: handle.announceSnapshot) { [self] records in
+      try await body(SlotSnapshot(records, of: self))
     }
   }
 
   /// Throws `unavailable` if the store is. A listing reads the journal alone and would not detect it.
-  func requireAvailable() async throws {
+  private func requireAvailable(_ writer: SlotWriter) async throws {
     do {
-      try await recovery.done()
+      try await writer.recovery.done()
       guard handle.slots.readsBlock else { return }
       let slots = handle.slots
       if case .unavailable(let reason) = try await queue.run({ slots.availability() }) {
@@ -345,26 +263,9 @@ final class SlotStore: SlotCore {
     }
   }
 
-  func alone(_ body: @escaping @Sendable () throws -> Void) async throws {
-    guard gate.enter() else { throw StorageError.closed(description) }
-    defer { gate.leave() }
-    try await records.perform { [handle] committer in
-      try committer.housekeep {
-        try handle.acknowledgeCopy(committer)
-        try body()
-      }
-    }
-  }
+  // MARK: Closing
 
-  var obstacleToWriting: StorageError? { nil }
-  var slots: any Slots { handle.slots }
-  var journal: SQLiteEngine? { records }
-
-  // MARK: Following
-
-  func availability() -> AsyncStream<StoreAvailability> { slotAvailability.subscribe() }
-
-  func flush() async throws { try await records.flush() }
+  func flush() async throws { try await writer?.journal.flush() }
 
   func close() async throws {
     let task = closing.withLock { closing in
@@ -377,11 +278,8 @@ final class SlotStore: SlotCore {
 
   private func closeNow() async throws {
     end()
-    await gate.close()
-    await recovery.settled()
-    await reconciler.close()
-    try? await records.perform { [handle] in try handle.publish($0) }  // leaves nothing for the next open
-    try await records.close()
-    handle.close()
+    await writer?.close()
+    try await journal?.close()
+    if writer != nil { handle.close() }
   }
 }

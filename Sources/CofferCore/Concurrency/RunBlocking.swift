@@ -1,12 +1,14 @@
 package import Foundation
 
 /// Runs a blocking closure on a dispatch queue instead of Swift's cooperative thread pool.
-package func runBlocking<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+package func runBlocking<R: Sendable>(
+  on queue: DispatchQueue = .global(), _ body: @escaping @Sendable () throws -> R
+) async throws -> R {
   // The lock is for the thread sanitizer: it does not see that a continuation resumed before it is awaited orders its
   // two sides.
   let result = Locked<Result<R, any Error>?>(nil)
   await withCheckedContinuation { continuation in
-    DispatchQueue.global().async {
+    queue.async {
       let found = Result { try body() }
       result.withLock { $0 = found }
       continuation.resume()

@@ -58,7 +58,7 @@ extension SlotEngine {
       switch common.access {
       case .readOnly: StorageError.readOnlyRequest
       case .readWrite: nil
-      case .readWriteOrReadOnly: SlotWriteCheck.reason(control: control)
+      case .readWriteOrReadOnly: SlotControl.obstacleToWriting(in: control)
       }
     }
   }

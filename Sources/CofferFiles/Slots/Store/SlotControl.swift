@@ -31,6 +31,23 @@ package struct SlotControl: Sendable {
     try requireJournalFiles()
   }
 
+  /// Returns why this user cannot write to a store, as the end of a sentence, or `nil` if no reason is found. Opens and
+  /// creates nothing.
+  /// - Parameter control: the path of its directory. If it is missing, its nearest existing parent is checked.
+  static func obstacleToWriting(in control: String) -> String? {
+    let what = "the directory of its journal"
+    var path = control
+    while access(path, F_OK) != 0, errno == ENOENT, PathParts(path).parent != path {
+      path = PathParts(path).parent
+    }
+    if let reason = WriteRefusal.reason(path, W_OK | X_OK, path == control ? what : "its directory") { return reason }
+    guard path == control else { return nil }
+    let directories = ["owners", "staged", "retained", "quarantine"].lazy
+    return directories.compactMap { WriteRefusal.reason("\(control)/\($0)", W_OK | X_OK, what) }.first
+      ?? ["", "-wal", "-shm", "-wake"].lazy
+      .compactMap { WriteRefusal.reason("\(control)/journal.db\($0)", R_OK | W_OK, "its journal") }.first
+  }
+
   private func requireJournalFiles() throws {
     for suffix in ["", "-wal", "-shm", "-wake", "-lock"] { try require(journal + suffix, S_IFREG, "a file") }
   }

@@ -29,25 +29,17 @@ final class SlotStore: StorageEngine {
   static func open(
     _ slots: any Slots, journalIn directory: String, name: String, configuration: SlotEngine.Configuration
   ) async throws -> SlotStore {
-    // The lock is for the thread sanitizer: it does not see that a continuation resumed before it is awaited orders its
-    // two sides.
-    let opened = Locked<Result<SlotStore, any Error>>(.failure(StorageError.closed(name)))
-    await withCheckedContinuation { continuation in
-      openQueue.async {
-        let result = Result { try SlotStore(slots, journalIn: directory, name: name, configuration: configuration) }
-        opened.withLock { $0 = result }
-        continuation.resume()
-      }
+    let store = try await runBlocking(on: openQueue) {
+      try SlotStore(slots, journalIn: directory, name: name, configuration: configuration)
     }
-    let engine = try opened.withLock { $0 }.get()
     do {
-      if let recovery = engine.writer?.recovery, !recovery.isWaiting { try await recovery.done() }
+      if let recovery = store.writer?.recovery, !recovery.isWaiting { try await recovery.done() }
     } catch let error as StorageError where error.code == .unavailable {  // The next use starts it again.
     } catch {
-      try? await engine.close()  // Nothing goes on in the files of a store that could not be opened.
+      try? await store.close()  // Nothing goes on in the files of a store that could not be opened.
       throw error
     }
-    return engine
+    return store
   }
 
   private static let openQueue = DispatchQueue(label: "coffer.slots.open", attributes: .concurrent)

@@ -39,14 +39,10 @@ extension SQLiteEngine {
   public func backup(
     to path: String, overwrite: Bool = false, progress: (@Sendable (BackupProgress) -> Void)? = nil
   ) async throws -> BackupReport {
-    guard let (source, requireUnchanged) = try readOnlyStore?.toCopy() else {
-      let source = try openStore().file
-      return try await BackupWork.run(progress) { work in
-        try Backup(source: source, work: work).run(to: path, overwrites: overwrite)
-      }
-    }
+    let view = try openCore().view()
     return try await BackupWork.run(progress) { work in
-      try Backup(source: source, work: work, requireUnchanged: requireUnchanged).run(to: path, overwrites: overwrite)
+      try Backup(source: view.file, work: work, requireUnchanged: view.requireUnchanged)
+        .run(to: path, overwrites: overwrite)
     }
   }
 }

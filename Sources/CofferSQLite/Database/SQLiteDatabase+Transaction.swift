@@ -62,7 +62,7 @@ extension SQLiteDatabase {
       let rows = try query(sql, [.blob(name)]) { row -> Result<Data?, any Error> in
         if let date, row.value.isExpired(key, at: date) { return .success(nil) }
         guard row.value.isWhole(key) else {
-          return .failure(StorageError.damagedValue(key, location: committer.connection.file.description))
+          return .failure(StorageError.damagedValue(key, in: committer.connection.file))
         }
         return .success(row.blob(3))
       }

@@ -8,7 +8,7 @@ extension SQLiteEngine {
     _ body: @escaping @Sendable (SQLiteDatabase.ReadTransaction) throws -> R
   ) async throws -> R {
     try Task.checkCancellation()
-    if readOnlyStore != nil {
+    if isReadOnly {
       return try await Self.readQueue.run { [self] in try read { try $0.transact(body) } }
     }
     return try await openStore().readers.withReader { reader in

@@ -5,8 +5,7 @@ import Foundation
 extension SQLiteEngine {
   /// Returns the loss of acknowledged commits that was not accepted yet, or `nil` if there is none.
   public func loss() async throws -> LossReport? {
-    if let readOnlyStore { return readOnlyStore.loss }
-    return try openStore().loss.withLock { $0 }
+    try openCore().presentLoss
   }
 
   /// Accepts a loss: the readable rows become the complete store, and the loss is no longer reported.

@@ -3,14 +3,18 @@ import Foundation
 
 /// Reads past damaged pages whose results are proven otherwise: the checksum of a row proves its content; the count and
 /// digest of all rows, as recorded by the newest commit, prove that none is missing.
-extension SQLiteStore {
+extension StoreView {
   /// Reads a key on a damaged page.
-  func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry? {
+  /// - Parameter snapshot: the revision to read; the newest one if it is `nil`.
+  func salvage(_ key: KeyName, at snapshot: StoreRevision? = nil, after error: any Error) throws -> StoreEntry? {
     let page = try StorageError.damagedPage(error)
     let reader = try salvagingReader()
     defer { reader.endSnapshot() }
     let revision = try reader.beginSnapshot()
-    return try reader.salvage(key, page) { try proof(reader, at: revision) }
+    let entry = try reader.salvage(key, page) { try proof(reader, at: revision) }
+    // What a later commit has changed shows nothing about the snapshot.
+    if let snapshot, snapshot != revision, entry.map({ $0.revision > snapshot }) ?? true { throw page }
+    return entry
   }
 
   /// Reads a system record on a damaged page.

@@ -9,7 +9,8 @@ extension SQLiteEngine {
   /// - Complexity: Linear in the size of the store; the whole file is read.
   /// - Throws: `StorageError` if the file cannot be read at all; `CancellationError` if the task is cancelled.
   public func verify() async throws -> IntegrityReport {
-    let (file, loss) = try readOnlyStore?.toVerify() ?? toVerify()
+    let store = try openCore()
+    let (file, loss) = (try store.view().file, store.presentLoss)
     let isCancelled = Locked(false)
     return try await withTaskCancellationHandler {
       try await verificationQueue.run {
@@ -19,11 +20,6 @@ extension SQLiteEngine {
     } onCancel: {
       isCancelled.withLock { $0 = true }
     }
-  }
-
-  private func toVerify() throws -> (StoreFile, LossReport?) {
-    let store = try openStore()
-    return (store.file, store.loss.withLock { $0 })
   }
 }
 

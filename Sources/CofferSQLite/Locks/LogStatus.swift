@@ -45,8 +45,6 @@ extension SQLiteEngine {
   /// Returns the state of the write-ahead log and the readers that keep it from restarting.
   /// - Throws: `closed`.
   package func logStatus() throws -> LogStatus {
-    if let readOnlyStore { return LogStatus(readOnlyStore.file, nil) }
-    let store = try openStore()
-    return LogStatus(store.file, try store.readers.read { $0.connection.log })
+    LogStatus(try openCore().file, isReadOnly ? nil : try read { $0.connection.log })
   }
 }

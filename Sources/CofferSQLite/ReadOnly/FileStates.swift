@@ -29,14 +29,7 @@ struct FileStates: Hashable {
     self.log = log.map { FileStamp($0) }
     hasIndex = try Self.status(file.path + "-shm", file) != nil
     hasRollback = try Self.status(file.path + "-journal", file).map { $0.st_size > 0 } ?? false
-    changedAt = [database, log].compactMap { $0 }.map {
-      #if canImport(Darwin)
-        let time = $0.st_ctimespec
-      #else
-        let time = $0.st_ctim
-      #endif
-      return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-    }
+    changedAt = [database, log].compactMap { $0?.changedAt }
   }
 
   /// Whether the log exists and is not empty.
@@ -57,5 +50,17 @@ struct FileStates: Hashable {
       throw StorageError.system("stat", path: path, errno: errno, location: file.description)
     }
     return nil
+  }
+}
+
+extension stat {
+  /// When the file or its metadata was changed last, in nanoseconds.
+  var changedAt: Int64 {
+    #if canImport(Darwin)
+      let time = st_ctimespec
+    #else
+      let time = st_ctim
+    #endif
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
   }
 }

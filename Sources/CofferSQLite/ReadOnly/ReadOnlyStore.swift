@@ -4,7 +4,7 @@ import CofferFileSystem
 import Foundation
 
 /// A store that is open for reading only. It writes nothing, creates no file and polls for the commits of others.
-final class ReadOnlyStore: Sendable {
+final class ReadOnlyStore: ReadableStore {
   private struct State {
     var view: ReadOnlyView?
     var known: StoreRevision
@@ -20,15 +20,13 @@ final class ReadOnlyStore: Sendable {
   let file: StoreFile
   let maximumValueSize: Int
   let clock: StoreClock
-  /// The error of every attempt to write.
-  let refusal: StorageError
   /// The epoch of the store's history.
   var epoch: UInt64 { state.withLock { $0.epoch } }
-  let loss: LossReport?
+  let presentLoss: LossReport?
   private let identity: FileIdentity
-  private let feed: ChangeFeed
-  private let availabilityFeed: AvailabilityFeed
-  private let onDamage: @Sendable (Finding) -> Void
+  let feed: ChangeFeed
+  let availabilityFeed: AvailabilityFeed
+  private let quarantine: Quarantine
   private let state: Locked<State>
 
   /// How many times a read is attempted while other processes change the store.
@@ -36,16 +34,15 @@ final class ReadOnlyStore: Sendable {
   private static let queue = DispatchQueue(label: "coffer.readonly", attributes: .concurrent)
 
   /// Opens an existing store. Blocks, so do not call it on a thread of the cooperative pool.
-  init(_ file: StoreFile, _ configuration: SQLiteEngine.Configuration, because reason: String) throws {
+  init(_ file: StoreFile, _ configuration: SQLiteEngine.Configuration) throws {
     guard let identity = FileIdentity(file.path) else {
       throw StorageError.system("stat", path: file.path, errno: errno, location: file.description)
     }
     let changedAt = file.changedAt
     // Read before the journal, to which a writer may append meanwhile.
     let words = WakeWords(ofFileAt: file.wakePath)
-    let damage = DamageReports(file, configuration)
-    let report: @Sendable (Finding) -> Void = { damage.report($0) }
-    let view = try ReadOnlyView(file, onDamage: report)
+    quarantine = Quarantine(file, configuration: configuration, isReadOnly: true)
+    let view = try ReadOnlyView(file, quarantine)
     let (history, limit) = try view.readers.read { reader in
       let meta = try StoreMeta(reader.connection)
       try Schema.checkKind(reader.connection, meta, companionTables: configuration.companionTables)
@@ -54,11 +51,9 @@ final class ReadOnlyStore: Sendable {
     let loss = history.loss(knowing: words, foundAt: configuration.clock.now())
     self.file = file
     self.identity = identity
-    self.loss = loss
+    presentLoss = loss
     clock = configuration.clock
     maximumValueSize = min(configuration.maximumValueSize, limit)
-    refusal = StorageError.readOnly(because: reason, location: file.description)
-    onDamage = report
     let state = Locked(State(view: view, known: history.revision, epoch: history.epoch, changedAt: changedAt))
     self.state = state
     // The feed is created before `self` can be captured.
@@ -82,71 +77,37 @@ final class ReadOnlyStore: Sendable {
     state.withLock { $0.watch = watch }
   }
 
-  deinit { close() }
+  deinit { abandon() }
 
   // MARK: Reading
 
-  func entry(_ key: KeyName) throws -> StoreEntry? {
-    try read({ try $0.entry(key) }, past: { try $0.salvage(key, after: $1) })
-  }
-
-  func record(_ name: SystemRecord.Name) throws -> SystemRecord? {
-    try read({ try $0.record(name) }, past: { try $0.salvage(name, after: $1) })
-  }
-
-  func summary(of key: KeyName) throws -> StoreEntry.Summary? {
-    try read({ try $0.summary(of: key) }, past: { try $0.salvage(key, after: $1).map(StoreEntry.Summary.init) })
-  }
-
   /// Performs a read on one state of the store, again if the files change meanwhile.
-  /// - Parameter salvage: Recovers from an error of `body`; by default it is rethrown.
-  func read<R>(
-    _ body: (Reader) throws -> R, past salvage: (ReadOnlyView, any Error) throws -> R = { throw $1 }
-  ) throws -> R {
+  func read<R>(_ body: (Reader) throws -> R, past salvage: (any StoreView, any Error) throws -> R) throws -> R {
     for _ in 0..<Self.attempts {
-      let view = try view()
+      let view = try currentView()
       let result = Result {
         do { return try view.readers.read(body) } catch { return try salvage(view, error) }
       }
       // Without locks a result is valid only if the files have not changed.
-      if try view.isCurrent() { return try result.mapError { $0.withoutQuarantine }.get() }
+      if try view.isCurrent() { return try result.get() }
     }
     throw StorageError.changedMeanwhile(file.description)
   }
 
-  /// Returns the files as they are opened at present, and the known loss.
-  func toVerify() throws -> (StoreFile, LossReport?) { (try view().file, loss) }
+  func readWithoutWaiting<R>(_ body: (Reader) throws -> R) throws -> R? { try read(body) }
 
-  /// Returns the files as they are opened at present, and a check that throws if they have changed since.
-  func toCopy() throws -> (StoreFile, requireUnchanged: @Sendable () throws -> Void) {
-    let view = try view()
-    return (
-      view.file,
-      { [file] in
-        guard try view.isCurrent() else { throw StorageError.changedMeanwhile(file.description) }
-      }
-    )
-  }
+  func view() throws -> any StoreView { try currentView() }
 
-  func withSnapshot<R: Sendable>(_ body: @Sendable (any StorageSnapshot) async throws -> R) async throws -> R {
-    let view = try view()
-    return try await view.readers.withReader { reader in
-      let snapshot = try ReadOnlySnapshot(reader, view)
-      defer { snapshot.end() }
-      return try await body(snapshot)
-    }
-  }
-
-  func closeIdleReaders() { state.withLock { $0.view }?.readers.closeIdle() }
+  func releaseMemory() async { state.withLock { $0.view }?.readers.closeIdle() }
 
   /// Returns the readers of the present state, opening the files again if they have changed.
-  private func view() throws -> ReadOnlyView {
+  private func currentView() throws -> ReadOnlyView {
     let open = try state.withLock { state in
       if let end = state.end { throw end }
       return state.view
     }
     if let open, try open.isCurrent() { return open }
-    let fresh = try ReadOnlyView(file, onDamage: onDamage)
+    let fresh = try ReadOnlyView(file, quarantine)
     try requireSameHistory(fresh)
     try state.withLock { state in
       if let end = state.end { throw end }
@@ -183,30 +144,7 @@ final class ReadOnlyStore: Sendable {
     }
   }
 
-  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
-    let latest = latestRevision
-    guard revision < latest else { return [] }
-    let limit = 256
-    guard latest.rawValue - revision.rawValue <= UInt64(limit),
-      let page = try? read({ try $0.journalPage(after: revision, limit: limit) }),
-      page.isContiguous, let last = page.commits.last, last.revision >= latest
-    else { return nil }
-    return page.commits
-  }
-
-  func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
-    feed.advance(to: latestRevision)
-    return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false)
-  }
-
-  /// Whether a position belongs to another history.
-  private func isForeign(_ position: JournalPosition) -> Bool {
-    guard position.epoch != epoch else { return false }
-    let found = try? read { try $0.epoch(of: position.revision) }
-    return found != position.epoch
-  }
-
-  func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
+  func listen() {}  // The watch polls.
 
   /// Polls for commits of other processes on a queue, so that the watcher's thread is not blocked.
   private func lookBesides() {
@@ -230,7 +168,7 @@ final class ReadOnlyStore: Sendable {
     }
     do {
       let found = try read { try $0.revision() }
-      availabilityFeed.set(loss.map { .recovered(reason: $0.message) } ?? .available)
+      availabilityFeed.set(presentLoss.map { .recovered(reason: $0.message) } ?? .available)
       state.withLock { $0.known = max($0.known, found) }
       feed.advance(to: found)
     } catch {
@@ -241,7 +179,9 @@ final class ReadOnlyStore: Sendable {
 
   // MARK: The end
 
-  func close() { _ = ended(StorageError.closed(file.description), finally: true) }
+  func close() async { abandon() }
+
+  func abandon() { _ = ended(StorageError.closed(file.description), finally: true) }
 
   /// Ends the use of the store and returns the error, which every further use throws unless there is an earlier one.
   private func ended(_ error: StorageError, finally: Bool = false) -> StorageError {

@@ -4,14 +4,16 @@ import CofferFileSystem
 import Foundation
 
 /// The readers of a store that is open for reading only, for one state of its files.
-final class ReadOnlyView: Sendable {
+final class ReadOnlyView: StoreView {
   let file: StoreFile
   let readers: ReaderPool
+  let quarantine: Quarantine
+  let provenRows = Locked<RowProof?>(nil)
   private let mode: ReadingMode
   private let files: FileStates
 
   /// Opens the files in their present state, with SQLite's locks if they can be taken.
-  init(_ asked: StoreFile, onDamage: @escaping @Sendable (Finding) -> Void) throws {
+  init(_ asked: StoreFile, _ quarantine: Quarantine) throws {
     let files = try Self.settled(asked)
     let modes = Self.modes(of: files, asked)
     var failure: (any Error)?
@@ -26,8 +28,8 @@ final class ReadOnlyView: Sendable {
         failure = error
         continue
       }
-      (self.file, self.mode, self.files) = (file, mode, files)
-      readers = ReaderPool { [file] in try Reader(file, onDamage: onDamage) }
+      (self.file, self.mode, self.files, self.quarantine) = (file, mode, files, quarantine)
+      readers = ReaderPool { [file] in try Reader(file, onDamage: quarantine.report) }
       return
     }
     throw failure
@@ -63,44 +65,21 @@ final class ReadOnlyView: Sendable {
     return mode.takesLocks ? present.database.inode == files.database.inode : present == files
   }
 
+  func requireUnchanged() throws {
+    guard try isCurrent() else { throw StorageError.changedMeanwhile(file.description) }
+  }
+
   deinit { readers.close(StorageError.closed(file.description)) }
 }
 
 extension StorageError {
   /// Whether a file could not be opened, mapped or locked, which does not imply damage.
   fileprivate var isAboutAccess: Bool { [.permissionDenied, .inputOutput, .busy, .diskFull].contains(code) }
-}
 
-// MARK: Past damaged pages
-
-extension ReadOnlyView {
-  /// Reads a key on a damaged page.
-  func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry? {
-    let page = try StorageError.damagedPage(error)
-    let reader = try salvagingReader()
-    return try reader.salvage(key, page) { try reader.proveRows() }
-  }
-
-  /// Reads a system record on a damaged page.
-  func salvage(_ name: SystemRecord.Name, after error: any Error) throws -> SystemRecord {
-    let page = try StorageError.damagedPage(error)
-    return try salvagingReader().salvage(name, page)
-  }
-
-  /// Lists keys on damaged pages, if count and digest prove that no row is missing.
-  func salvageList<R>(
-    after error: any Error, needsWholeRows: Bool, _ list: (Reader) throws -> R
-  ) throws -> R {
-    let page = try StorageError.damagedPage(error)
-    guard let reader = try? salvagingReader(), let proof = try? reader.proveRows(), proof.isComplete, proof.isOrdered,
-      proof.damaged == 0 || !needsWholeRows
-    else { throw page }
-    return try list(reader)
-  }
-
-  private func salvagingReader() throws -> Reader {
-    var file = file
-    file.ignoresPageFaults = true
-    return try Reader(file) { _ in }
+  /// The error of a read during which the store kept changing, where SQLite's locks cannot be taken.
+  static func changedMeanwhile(_ location: String) -> StorageError {
+    StorageError(
+      .unavailable, "The store changed while it was read, and locks that would prevent that are not available.",
+      advice: "Read again with a new snapshot.", location: location)
   }
 }

@@ -150,7 +150,7 @@ package final class Reader: @unchecked Sendable {
   private func summary(in statement: Statement) throws -> StoreEntry.Summary {
     let key = try key(in: statement)
     guard let attributes = ValueAttributes(encoded: statement.bytes(3)), !statement.isNull(2) else {
-      throw StorageError.damagedValue(key, location: connection.file.description)
+      throw StorageError.damagedValue(key, in: connection.file)
     }
     return StoreEntry.Summary(
       key: key, size: Int(statement.integer(2)), revision: StoreRevision(UInt64(bitPattern: statement.integer(1))),
@@ -234,7 +234,7 @@ package final class Reader: @unchecked Sendable {
     let row = ValueRow(statement, firstColumn)
     guard row.isWhole(key), let attributes = ValueAttributes(encoded: row.attributes) else {
       onDamage(Finding(key, row))
-      throw StorageError.damagedValue(key, location: connection.file.description)
+      throw StorageError.damagedValue(key, in: connection.file)
     }
     return StoreEntry(
       key: key, value: row.value.isEmpty ? Data() : Data(row.value), revision: row.revision, attributes: attributes)
@@ -243,10 +243,12 @@ package final class Reader: @unchecked Sendable {
 
 extension StorageError {
   /// The error of reading a value whose checksum does not match.
-  static func damagedValue(_ key: KeyName, location: String) -> StorageError {
-    StorageError(
+  static func damagedValue(_ key: KeyName, in file: StoreFile) -> StorageError {
+    let advice =
+      file.reading == nil
+      ? "Its bytes were kept in quarantine. Write the key again to replace it." : "Its bytes stay where they are."
+    return StorageError(
       .damaged, "The stored value is damaged: its checksum does not match.",
-      advice: "Its bytes were kept in quarantine. Write the key again to replace it. Other keys are not affected.",
-      location: location, key: key)
+      advice: "\(advice) Other keys are not affected.", location: file.description, key: key)
   }
 }

@@ -5,12 +5,12 @@ import Foundation
 final class SQLiteSnapshot: RecordSnapshot {
   let revision: StoreRevision
   private let reader: Locked<Reader?>
-  private let store: SQLiteStore
+  private let view: any StoreView
 
-  init(_ reader: Reader, of store: SQLiteStore) throws {
+  init(_ reader: Reader, of view: any StoreView) throws {
     revision = try reader.beginSnapshot()
     self.reader = Locked(reader)
-    self.store = store
+    self.view = view
   }
 
   /// Ends the transaction; later reads throw.
@@ -24,7 +24,7 @@ final class SQLiteSnapshot: RecordSnapshot {
   func entries(_ keys: [KeyName]) async throws -> [StoreEntry?] {
     try read { reader in
       try keys.map { key in
-        do { return try reader.entry(key) } catch { return try salvage(key, after: error) }
+        do { return try reader.entry(key) } catch { return try view.salvage(key, at: revision, after: error) }
       }
     }
   }
@@ -32,7 +32,7 @@ final class SQLiteSnapshot: RecordSnapshot {
   func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
     try read { reader in
       do { return try reader.summary(of: key) } catch {
-        return StoreEntry.Summary(try salvage(key, after: error))
+        return try view.salvage(key, at: revision, after: error).map(StoreEntry.Summary.init)
       }
     }
   }
@@ -47,24 +47,20 @@ final class SQLiteSnapshot: RecordSnapshot {
 
   func systemRecords() throws -> [SystemRecord.Name: Data] { try read { try $0.systemRecords() } }
 
-  /// Reads an entry past a damaged page, if the snapshot contains it.
-  private func salvage(_ key: KeyName, after error: any Error) throws -> StoreEntry {
-    guard let entry = try store.salvage(key, after: error), entry.revision <= revision else { throw error }
-    return entry
-  }
-
   private func list<R: Sendable>(needsWholeRows: Bool, _ body: (Reader) throws -> R) throws -> R {
     try read { reader in
       do { return try body(reader) } catch {
-        return try store.salvageList(at: revision, after: error, needsWholeRows: needsWholeRows, body)
+        return try view.salvageList(at: revision, after: error, needsWholeRows: needsWholeRows, body)
       }
     }
   }
 
   private func read<R: Sendable>(_ body: (Reader) throws -> R) throws -> R {
-    try reader.withLock { reader in
-      guard let reader else { throw StorageError.snapshotEnded(store.file.description) }
-      return try body(reader)
+    let result = try reader.withLock { reader in
+      guard let reader else { throw StorageError.snapshotEnded(view.file.description) }
+      return Result { try body(reader) }
     }
+    try view.requireUnchanged()
+    return try result.get()
   }
 }

@@ -2,7 +2,8 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-/// Keeps copies of damaged values in the quarantine table, and reports each damaged value once.
+/// Keeps copies of damaged values in the quarantine table, and reports each damaged value once. That of a store without
+/// a writer only reports.
 final class Quarantine: Sendable {
   private struct Identity: Hashable {
     let key: KeyName
@@ -17,10 +18,12 @@ final class Quarantine: Sendable {
   private let state = Locked(State())
   private let file: StoreFile
   private let configuration: SQLiteEngine.Configuration
+  private let isReadOnly: Bool
 
-  init(_ file: StoreFile, configuration: SQLiteEngine.Configuration) {
+  init(_ file: StoreFile, configuration: SQLiteEngine.Configuration, isReadOnly: Bool = false) {
     self.file = file
     self.configuration = configuration
+    self.isReadOnly = isReadOnly
   }
 
   /// Returns the id of a row: the revision and a hash of the key (FNV-1a).
@@ -36,18 +39,18 @@ final class Quarantine: Sendable {
   /// written again before the writer runs.
   func report(_ finding: Finding) {
     let identity = Identity(key: finding.key, revision: finding.revision)
-    let writer = state.withLock { $0.reported.insert(identity).inserted ? $0.writer : nil }
-    guard let writer else { return }
+    let (isFirst, writer) = state.withLock { ($0.reported.insert(identity).inserted, $0.writer) }
+    guard isFirst, isReadOnly || writer != nil else { return }
     let now = configuration.clock.now().unixMilliseconds
     // After a failure the next reader tries again.
     let forget: @Sendable () -> Void = { [state] in _ = state.withLock { $0.reported.remove(identity) } }
-    writer.housekeep(failed: forget) { committer in
+    writer?.housekeep(failed: forget) { committer in
       try committer.housekeep { try finding.keep(foundAt: now, on: committer.connection) }
     }
     configuration.common.emit(
       DamageReport(
         key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description,
-        quarantineID: finding.id))
+        quarantineID: isReadOnly ? nil : finding.id))
   }
 }
 

@@ -17,7 +17,9 @@ import Dispatch
 /// SQLite's `-wal` and `-shm` files and a small `-wake` file are kept beside the database file. Do not put a store on
 /// a network file system: SQLite's locks and the memory-mapped file require a local one.
 public final class SQLiteEngine: ExpiringEngine {
-  private let core: Core
+  private let core: any ReadableStore
+  /// The same store, or the error of every attempt to write, if it is open for reading only.
+  private let full: Result<SQLiteStore, StorageError>
   /// Where the newest revision of a store that can be written is. The store outlives its handles.
   private let head: WakeFile.Head?
   /// The readers of a store that can be written: a reference to the store itself is counted in its side table.
@@ -33,15 +35,17 @@ public final class SQLiteEngine: ExpiringEngine {
   /// The canonical path of the database file.
   public var path: String { file.path }
 
+  var file: StoreFile { core.file }
+
   /// Whether the store is open for reading only, because of its configuration or because the file cannot be written.
   ///
   /// If so, commits throw `readOnly`, and the engine polls for the commits of other processes once per second.
-  public var isReadOnly: Bool {
-    if case .readOnly = core { true } else { false }
-  }
+  public var isReadOnly: Bool { obstacleToWriting != nil }
 
   /// The error that commits throw in a store that is open for reading only; `nil` if the store can be written.
-  package var obstacleToWriting: StorageError? { readOnlyStore?.refusal }
+  package var obstacleToWriting: StorageError? {
+    if case .failure(let refusal) = full { refusal } else { nil }
+  }
 
   /// Opens a store, creating its directory (0700) and its file (0600) if they are missing.
   ///
@@ -75,20 +79,19 @@ public final class SQLiteEngine: ExpiringEngine {
   }
 
   private static func openNow(at path: String, _ configuration: SQLiteEngine.Configuration) throws -> SQLiteEngine {
-    if let reading = try ReadOnlyStore.instead(of: path, configuration, after: nil) {
-      return SQLiteEngine(reading, configuration)
-    }
+    if let reading = try readOnly(path, configuration, after: nil) { return reading }
     do {
       return try openBlocking(at: path, configuration: configuration)
     } catch let error as StorageError {
-      guard let reading = try ReadOnlyStore.instead(of: path, configuration, after: error) else { throw error }
-      return SQLiteEngine(reading, configuration)
+      guard let reading = try readOnly(path, configuration, after: error) else { throw error }
+      return reading
     }
   }
 
   /// Opens a store, blocking the caller's thread, for callers that cannot suspend.
   package static func openBlocking(at path: String, configuration: SQLiteEngine.Configuration) throws -> SQLiteEngine {
-    SQLiteEngine(try StoreRegistry.shared.open(path, configuration: configuration), configuration)
+    let store = try StoreRegistry.shared.open(path, configuration: configuration)
+    return SQLiteEngine(store, .success(store), configuration)
   }
 
   /// Opens an existing store for reading only, blocking the caller's thread.
@@ -96,39 +99,22 @@ public final class SQLiteEngine: ExpiringEngine {
   package static func openBlocking(
     at path: String, configuration: SQLiteEngine.Configuration, readOnlyBecause reason: String
   ) throws -> SQLiteEngine {
-    SQLiteEngine(try ReadOnlyStore.open(path, configuration, because: reason), configuration)
+    var existing = configuration
+    existing.createsIfMissing = false
+    let file = try StoreFile.resolve(path, configuration: existing, isForReading: true)
+    let refusal = StorageError.readOnly(because: reason, location: file.description)
+    return SQLiteEngine(try ReadOnlyStore(file, configuration), .failure(refusal), configuration)
   }
 
-  private init(_ store: SQLiteStore, _ configuration: SQLiteEngine.Configuration) {
-    events = configuration.events
-    core = .full(store)
-    head = store.wake.head
-    readers = store.readers
-    (description, clock) = (store.file.description, store.clock)
-    capabilities = StoreCapabilities(Self.features, maximumValueSize: store.maximumValueSize)
-  }
-
-  private init(_ store: ReadOnlyStore, _ configuration: SQLiteEngine.Configuration) {
-    events = configuration.events
-    core = .readOnly(store)
-    head = nil
-    readers = nil
-    (description, clock) = (store.file.description, store.clock)
-    let features = Self.features.subtracting(.promisedByWriters)
-    capabilities = StoreCapabilities(features, maximumValueSize: store.maximumValueSize)
-  }
-
-  /// The store that the engine is a handle on.
-  private enum Core {
-    case full(SQLiteStore)
-    case readOnly(ReadOnlyStore)
-  }
-
-  var file: StoreFile {
-    switch core {
-    case .full(let store): store.file
-    case .readOnly(let store): store.file
-    }
+  private init(
+    _ core: any ReadableStore, _ full: Result<SQLiteStore, StorageError>, _ configuration: SQLiteEngine.Configuration
+  ) {
+    let store = try? full.get()
+    (self.core, self.full, events) = (core, full, configuration.events)
+    (head, readers) = (store?.wake.head, store?.readers)
+    (description, clock) = (core.file.description, core.clock)
+    let features = store == nil ? Self.features.subtracting(.promisedByWriters) : Self.features
+    capabilities = StoreCapabilities(features, maximumValueSize: core.maximumValueSize)
   }
 
   package static let features: StoreCapabilities.Features = [
@@ -140,30 +126,13 @@ public final class SQLiteEngine: ExpiringEngine {
   deinit {
     guard !isClosed.withLock({ $0 }) else { return }
     events?.emitLater(description, .closed)
-    switch core {
-    case .full(let store):
-      store.finishChanges(group)
-      _ = store.release()  // The store is deallocated with its last handle.
-    case .readOnly(let store): store.close()
-    }
+    core.feed.finish(group)
+    core.abandon()
   }
 
-  public var latestRevision: StoreRevision {
-    if let head { return head.revision }
-    return switch core {
-    case .full(let store): store.latestRevision
-    case .readOnly(let store): store.latestRevision
-    }
-  }
+  public var latestRevision: StoreRevision { head?.revision ?? core.latestRevision }
 
-  public var latestPosition: JournalPosition {
-    let epoch =
-      switch core {
-      case .full(let store): store.epoch
-      case .readOnly(let store): store.epoch
-      }
-    return JournalPosition(epoch: epoch, revision: latestRevision)
-  }
+  public var latestPosition: JournalPosition { JournalPosition(epoch: core.epoch, revision: latestRevision) }
 
   @discardableResult
   public func commit(_ batch: WriteBatch, from origin: StoreOrigin) async throws -> StoreCommit {
@@ -185,8 +154,8 @@ public final class SQLiteEngine: ExpiringEngine {
 
   /// Returns an entry, even if it has expired.
   func storedEntry(_ key: KeyName) throws -> StoreEntry? {
-    if let readOnlyStore { return try readOnlyStore.entry(key) }
-    guard let readers, !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    guard let readers else { return try core.entry(key) }
     do {
       return try readers.read { try $0.entry(key) }
     } catch {
@@ -194,31 +163,13 @@ public final class SQLiteEngine: ExpiringEngine {
     }
   }
 
-  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? {
-    if let readOnlyStore { return try readOnlyStore.record(name) }
-    let store = try openStore()
-    do {
-      return try store.readers.read { try $0.record(name) }
-    } catch {
-      return try store.salvage(name, after: error)
-    }
-  }
+  public func record(_ name: SystemRecord.Name) async throws -> SystemRecord? { try openCore().record(name) }
 
   public func summary(of key: KeyName) async throws -> StoreEntry.Summary? {
-    guard let summary = try storedSummary(of: key) else { return nil }
+    guard let summary = try openCore().summary(of: key) else { return nil }
     // Only the checksum of the whole row proves that its value has expired.
     if summary.attributes.isExpired(at: clock.now()), try await entry(key) == nil { return nil }
     return summary
-  }
-
-  private func storedSummary(of key: KeyName) throws -> StoreEntry.Summary? {
-    if let readOnlyStore { return try readOnlyStore.summary(of: key) }
-    let store = try openStore()
-    do {
-      return try store.readers.read { try $0.summary(of: key) }
-    } catch {
-      return try store.salvage(key, after: error).map(StoreEntry.Summary.init)
-    }
   }
 
   public func withSnapshot<R: Sendable>(
@@ -233,8 +184,7 @@ public final class SQLiteEngine: ExpiringEngine {
   package func withStoredSnapshot<R: Sendable>(
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    if let readOnlyStore { return try await readOnlyStore.withSnapshot(body) }
-    return try await withSnapshot(after: { nil }, body)
+    try await withSnapshot(after: { nil }, body)
   }
 
   /// Reads one state of the store, taken after `announce` has returned, including values that have expired.
@@ -243,11 +193,11 @@ public final class SQLiteEngine: ExpiringEngine {
     after announce: @Sendable () throws -> (any AnyObject & Sendable)?,
     _ body: @Sendable (any StorageSnapshot) async throws -> R
   ) async throws -> R {
-    let store = try openStore()
-    return try await store.readers.withReader { reader in
+    let view = try openCore().view()
+    return try await view.readers.withReader { reader in
       let sign = try announce()
       defer { withExtendedLifetime(sign) {} }
-      let snapshot = try SQLiteSnapshot(reader, of: store)
+      let snapshot = try SQLiteSnapshot(reader, of: view)
       defer { snapshot.end() }
       return try await body(snapshot)
     }
@@ -261,30 +211,19 @@ public final class SQLiteEngine: ExpiringEngine {
 
   public func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
     guard !isClosed.withLock({ $0 }) else { return nil }
-    return switch core {
-    case .full(let store): store.recentCommits(after: revision)
-    case .readOnly(let store): store.recentCommits(after: revision)
-    }
+    return core.recentCommits(after: revision)
   }
 
   public func changes(since position: JournalPosition?) -> AsyncStream<StoreChange> {
-    switch core {
-    case .full(let store): store.changes(since: position, group: group)
-    case .readOnly(let store): store.changes(since: position)
-    }
+    core.changes(since: position, group: group)
   }
 
   public func availability() -> AsyncStream<StoreAvailability> {
-    guard !isClosed.withLock({ $0 }) else { return AvailabilityFeed.closed() }
-    return switch core {
-    case .full(let store): store.availability()
-    case .readOnly(let store): store.availability()
-    }
+    isClosed.withLock { $0 } ? AvailabilityFeed.closed() : core.availabilityFeed.subscribe()
   }
 
   public func flush() async throws {
-    if readOnlyStore != nil { return }  // Nothing was written.
-    try await openStore().writer.flush()
+    if isReadOnly { _ = try openCore() } else { try await openStore().writer.flush() }
   }
 
   public func close() async throws {
@@ -294,43 +233,31 @@ public final class SQLiteEngine: ExpiringEngine {
     }
     guard isFirst else { return }
     defer { events?.emitLater(description, .closed) }
-    guard case .full(let store) = core else {
-      if case .readOnly(let store) = core { store.close() }
-      return
-    }
-    store.finishChanges(group)
-    if store.release() { await store.close() } else { await store.writer.drain() }
+    core.feed.finish(group)
+    await core.close()
   }
 
   /// Gives up the cached pages of all connections that are not in use.
-  package func releaseMemory() async {
-    switch core {
-    case .full(let store):
-      store.readers.closeIdle()
-      await store.writer.releaseMemory()
-    case .readOnly(let store): store.closeIdleReaders()
-    }
-  }
+  package func releaseMemory() async { await core.releaseMemory() }
 
   /// Returns the store and its writer.
   /// - Throws: `closed`, or `readOnly` if the store is open for reading only.
   func openStore() throws -> SQLiteStore {
     guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
-    switch core {
-    case .full(let store): return store
-    case .readOnly(let store): throw store.refusal
-    }
+    return try full.get()
   }
 
-  /// The store, if it is open for reading only and the engine is not closed; otherwise `nil`.
-  var readOnlyStore: ReadOnlyStore? {
-    guard case .readOnly(let store) = core, !isClosed.withLock({ $0 }) else { return nil }
-    return store
+  /// Returns the store for reading.
+  /// - Throws: `closed`.
+  func openCore() throws -> any ReadableStore {
+    guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    return core
   }
 
   /// Runs `body` with a reader, on the caller's thread.
   package func read<R>(_ body: (Reader) throws -> R) throws -> R {
-    if let readOnlyStore { return try readOnlyStore.read(body) }
-    return try openStore().readers.read(body)
+    guard !isClosed.withLock({ $0 }) else { throw StorageError.closed(description) }
+    guard let readers else { return try core.read(body) }
+    return try readers.read(body)
   }
 }

@@ -1,4 +1,3 @@
-import CofferCSQLite
 import CofferCore
 import CofferFileSystem
 import Foundation
@@ -23,7 +22,7 @@ final class SQLiteStore: Sendable {
   let sweeping: SweepSchedule?
   let writer: Writer
   let readers: ReaderPool
-  private let feed: ChangeFeed
+  let feed: ChangeFeed
   let availabilityFeed: AvailabilityFeed
   /// The epoch of the history in which the store was opened.
   let epoch: UInt64
@@ -31,7 +30,6 @@ final class SQLiteStore: Sendable {
   let name: UInt64
   /// The loss of acknowledged commits that was not accepted yet, if any.
   let loss: Locked<LossReport?>
-  /// The latest proof that the rows of a revision are complete, cached for reads past damaged pages.
   let provenRows = Locked<RowProof?>(nil)
   /// The random number of the last restoration at the time of opening; `nil` if there was none.
   private let restoration: Int64?
@@ -106,40 +104,6 @@ final class SQLiteStore: Sendable {
     writer.abandon { [readers, file] in readers.close(.closed(file.description)) }
   }
 
-  var latestRevision: StoreRevision { wake.revision }
-
-  func recentCommits(after revision: StoreRevision) -> [StoreCommit]? {
-    let latest = latestRevision
-    guard revision < latest else { return [] }
-    if let commits = feed.recentCommits(after: revision), commits.last?.revision == latest { return commits }
-    // Commits of other processes are as cheap to read as a value; beyond the limit, invalidating a cache is cheaper.
-    let limit = 256
-    guard latest.rawValue - revision.rawValue <= UInt64(limit),
-      let page = (try? readers.readWithoutWaiting { try $0.journalPage(after: revision, limit: limit) }) ?? nil,
-      page.isContiguous, let last = page.commits.last, last.revision >= latest
-    else { return nil }
-    return page.commits
-  }
-
-  func changes(since position: JournalPosition?, group: SubscriptionGroup) -> AsyncStream<StoreChange> {
-    listen()
-    // Commits that other processes have made but this one has not delivered yet precede the subscription.
-    feed.advance(to: latestRevision)
-    return feed.subscribe(since: position?.revision, isForeign: position.map(isForeign) ?? false, group: group)
-  }
-
-  /// Whether a position belongs to another history than this store's. A position of an earlier epoch does not, as long
-  /// as the journal still contains its commit with that epoch.
-  private func isForeign(_ position: JournalPosition) -> Bool {
-    guard position.epoch != epoch else { return false }
-    let found = try? readers.read { try $0.epoch(of: position.revision) }
-    return found != position.epoch
-  }
-
-  func finishChanges(_ group: SubscriptionGroup) { feed.finish(group) }
-
-  func availability() -> AsyncStream<StoreAvailability> { availabilityFeed.subscribe() }
-
   // MARK: Handles
 
   /// Increments the number of handles.
@@ -162,7 +126,7 @@ final class SQLiteStore: Sendable {
   }
 
   /// Commits all pending batches and closes the store, after its last handle was closed.
-  func close() async {
+  func closeNow() async {
     StoreRegistry.shared.remove(identity, token, mustVerify: false)
     if let watch = state.withLock({ $0.watch }) { FileWatcher.shared.unwatch(watch) }
     await writer.close()
@@ -177,7 +141,7 @@ final class SQLiteStore: Sendable {
 
   /// Starts listening for commits of other processes. Deferred until the first subscriber, since the commits of this
   /// process cause notifications too.
-  private func listen() {
+  func listen() {
     let watch = state.withLock { state -> UInt64? in
       guard !state.listens else { return nil }
       state.listens = true
@@ -280,9 +244,7 @@ private struct Opening {
     connection.allowsUnsealedPages = file.allowsUnsealedPages
     connection.releaseMemory()  // Pages that were accepted without a checksum are read again.
     self.file = file
-    // SQLite counts the whole row; the other columns fit into a page.
-    let limit = Int(sqlite3_limit(connection.handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096
-    maximumValueSize = min(configuration.maximumValueSize, limit)
+    maximumValueSize = min(configuration.maximumValueSize, connection.maximumValueSize)
     restoration = found.meta.restoration
     hasExpiries = found.hasExpiries
     wake = try WakeFile(file)
@@ -355,11 +317,6 @@ extension StoreFile {
   var changedAt: UInt64? {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }
-    #if canImport(Darwin)
-      let time = status.st_ctimespec
-    #else
-      let time = status.st_ctim
-    #endif
-    return UInt64(bitPattern: Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec))
+    return UInt64(bitPattern: status.changedAt)
   }
 }

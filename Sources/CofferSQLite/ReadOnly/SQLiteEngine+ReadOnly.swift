@@ -2,34 +2,27 @@ import CofferCSQLite
 import CofferCore
 import Foundation
 
-extension ReadOnlyStore {
+extension SQLiteEngine {
   /// Opens a store for reading only if the configuration requires it, or allows it and writing is not possible.
   /// - Parameter error: The error of opening it for writing; `nil` before that was tried.
   /// - Returns: `nil` if the store is to be opened for writing, or if opening it failed for another reason.
-  static func instead(
-    of path: String, _ configuration: SQLiteEngine.Configuration, after error: StorageError?
-  ) throws -> ReadOnlyStore? {
+  static func readOnly(
+    _ path: String, _ configuration: SQLiteEngine.Configuration, after error: StorageError?
+  ) throws -> SQLiteEngine? {
     let isForced = configuration.access == .readOnly
     guard isForced || configuration.access == .readWriteOrReadOnly else { return nil }
     if let error, ![.permissionDenied, .inputOutput, .diskFull].contains(error.code) { return nil }
-    if isForced { return try open(path, configuration, because: StorageError.readOnlyRequest) }
+    func open(_ reason: String) throws -> SQLiteEngine {
+      try openBlocking(at: path, configuration: configuration, readOnlyBecause: reason)
+    }
+    if isForced { return try open(StorageError.readOnlyRequest) }
     guard let reason = obstacle(at: path, after: error) else { return nil }
     do {
-      return try open(path, configuration, because: reason)
+      return try open(reason)
     } catch let failure as StorageError {
       guard failure.code == .notFound, let error else { throw failure }
       throw error  // No store exists, and none can be created.
     }
-  }
-
-  /// Opens an existing store for reading only. Blocks the calling thread.
-  static func open(
-    _ path: String, _ configuration: SQLiteEngine.Configuration, because reason: String
-  ) throws -> ReadOnlyStore {
-    var existing = configuration
-    existing.createsIfMissing = false
-    let file = try StoreFile.resolve(path, configuration: existing, isForReading: true)
-    return try ReadOnlyStore(file, configuration, because: reason)
   }
 
   /// Returns why this user cannot write, as the end of a sentence, or `nil`. The permissions of an existing file are
@@ -42,7 +35,6 @@ extension ReadOnlyStore {
     return WriteRefusal.reason(
       url.resolvingSymlinksInPath().deletingLastPathComponent().path, W_OK | X_OK, "its directory")
   }
-
 }
 
 extension History {
@@ -58,28 +50,4 @@ extension History {
 extension Connection {
   /// The largest value that fits into a row, in bytes: SQLite limits the whole row, and the other columns fit a page.
   var maximumValueSize: Int { Int(sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, -1)) - 4_096 }
-}
-
-/// A filter that reports each damaged value once.
-final class DamageReports: Sendable {
-  private struct Identity: Hashable {
-    let key: KeyName
-    let revision: StoreRevision
-  }
-
-  private let told = Locked<Set<Identity>>([])
-  private let file: StoreFile
-  private let configuration: SQLiteEngine.Configuration
-
-  init(_ file: StoreFile, _ configuration: SQLiteEngine.Configuration) {
-    (self.file, self.configuration) = (file, configuration)
-  }
-
-  func report(_ finding: Finding) {
-    let identity = Identity(key: finding.key, revision: finding.revision)
-    guard told.withLock({ $0.insert(identity).inserted }) else { return }
-    configuration.common.emit(
-      DamageReport(
-        key: finding.key, revision: finding.revision, size: finding.value.count, location: file.description))
-  }
 }

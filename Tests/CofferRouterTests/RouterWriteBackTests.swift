@@ -92,7 +92,7 @@ import Testing
     }
     let secret = TypedKey<String>(secret: "token", in: .database(), owner: "Tests", about: "A token.")
     let plain = TypedKey<Int>("a", in: .database(), owner: "Tests", about: "A number.")
-    try await fixture.use(settings) { router in
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
       try await router.set(1, for: plain)
       #expect(router.pendingWrites.count == 1)
       try await router.set("s", for: secret)
@@ -146,7 +146,7 @@ import Testing
     )
     var log = Data()
     var name = ""
-    try await fixture.use(settings) { router in
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
       try await router.set("a value in plain", for: kept)
       try await router.set("an encrypted value", for: secret)
       #expect(router.pendingWrites.count == 2 && !router.pendingWrites.isLogged)
@@ -159,7 +159,7 @@ import Testing
     // What a killed process would have left.
     try FileManager.default.createDirectory(atPath: path + "-pending", withIntermediateDirectories: true)
     try log.write(to: URL(fileURLWithPath: "\(path)-pending/\(name)"))
-    try await fixture.use(settings) { router in
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
       #expect(try await router.get(kept) == "a value in plain")
       #expect(try await !router.exists(secret))
     }

@@ -118,7 +118,7 @@ let package = Package(
     tool("CofferDemo", stores + ["Coffer", "CofferCallbacks", "CofferPersistence", "CofferVault"]),
     // Tests
     .target(
-      name: "CofferTestSupport", dependencies: ["CofferCore", "CofferTesting", "CofferSQLite", "CofferFiles"],
+      name: "CofferTestSupport", dependencies: stores + ["Coffer", "CofferPostgreSQL", "CofferTesting"],
       path: "Tests/CofferTestSupport", exclude: ["fault.c", "PowerLoss/record.c"], swiftSettings: settings),
     floor("CofferTestTraits", ["CofferCore"], path: "Tests/CofferTestTraits"),
     floor("Neighbour", [], path: "Tests/Neighbour"), tool("LegacyProgram", [], path: "Tests/LegacyProgram"),

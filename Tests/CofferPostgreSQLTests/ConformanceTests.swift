@@ -73,23 +73,5 @@ struct ConformanceTests {
   }
 }
 
-extension PostgreSQLEngine.Configuration {
-  /// For what does not test the timeouts: on a busy machine, a server may not answer for many seconds.
-  static var patient: PostgreSQLEngine.Configuration {
-    var configuration = PostgreSQLEngine.Configuration()
-    (configuration.connectTimeout, configuration.answerTimeout) = (.seconds(60), .seconds(60))
-    return configuration
-  }
-}
-
 /// Why no server can be started here.
 let obstacle = Comment(rawValue: PostgreSQLServer.obstacle ?? "")
-
-/// One server for the tests of this process, which ends with it.
-enum SharedServer {
-  private static let server = Task { try await PostgreSQLServer(settings: []) }
-  private static let name = Task { try await server.value.newDatabase() }
-
-  static func running() async throws -> PostgreSQLServer { try await server.value }
-  static func database() async throws -> String { try await name.value }
-}

@@ -7,35 +7,11 @@ import CofferSecrets
 import CofferTestSupport
 import Foundation
 
-/// Opens a store of any kind in a test's private directory.
-func openStore(_ kind: String, _ path: String) async throws -> any StorageEngine {
-  let system = SystemDirectories(bundleIdentifier: nil, processName: "chorus") { name in
-    name == "XDG_CONFIG_HOME" || name == "XDG_DATA_HOME" ? path : nil
-  }
-  return try await SystemDirectories.$current.withValue(system) {
-    switch kind {
-    case "sqlite": return try await SQLiteEngine.open(at: path + "/store.db", configuration: .patient)
-    case "file": return try await SlotEngine.files(in: URL(fileURLWithPath: path + "/files"), configuration: .patient)
-    case "prefs": return try await SlotEngine.preferences(suite: "com.example.chorus", configuration: .patient)
-    case "sealed":
-      return try await SlotEngine.sealed(
-        at: URL(fileURLWithPath: path + "/chorus.sealed"), passphrase: .provided { Data("chorus".utf8) },
-        configuration: .patient, cost: .init(logN: 10, r: 1, p: 1))
-    case "keychain":
-      var configuration = KeychainConfiguration()
-      configuration.address = ProcessInfo.processInfo.environment["COFFER_TEST_BUS"]
-      configuration.timeout = .seconds(20)
-      return try await SlotEngine.keychain(service: "com.example.chorus", configuration: configuration)
-    default: throw Usage()
-    }
-  }
-}
-
 /// Commits `count` times as one of several concurrent writers while it subscribes on two handles, and prints what each
 /// handle has received. Fails on any missing, repeated or misattributed commit.
 func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: Int) async throws {
-  let engine = try await openStore(kind, path)
-  let other = try await openStore(kind, path)
+  let engine = try await openStore(path, kind)
+  let other = try await openStore(path, kind)
   let origin = StoreOrigin()
   let ears = [
     Ear("the writer's handle", engine.changes(since: nil), own: (voice, origin), voices: voices, count: count),
@@ -47,7 +23,9 @@ func sing(_ kind: String, _ path: String, voice: UInt8, of voices: Int, count: I
   for number in 0..<count {
     // Few keys, so that single-file stores stay small; the transaction identifies the commit.
     let key = try KeyName("voice/\(voice)/\(number % 20)")
-    let batch = WriteBatch([.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number))
+    let batch = WriteBatch(
+      [.put(key, Data("\(number)".utf8))], transaction: Ear.transaction(voice, number),
+      durability: number % 2 == 0 ? .full : .relaxed)
     try await engine.commit(batch, from: origin)
   }
   say("sung")

@@ -20,14 +20,14 @@ func runOnEncryptedStores(_ command: String, _ path: String, _ rest: [String]) a
 
 private func openEncrypted(_ path: String, _ kind: String = "sqlite") async throws -> EncryptedEngine {
   let configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true, padsValues: true))
-  return try await EncryptedEngine.open(try await openBase(path, kind), configuration: configuration) { _ in
+  return try await EncryptedEngine.open(try await openStore(path, kind), configuration: configuration) { _ in
     try testRoot()
   }
 }
 
 /// Stores a sample and waits to be killed.
 private func fillEncrypted(_ path: String, _ kind: String, isPlain: Bool, seed: UInt64) async throws {
-  let engine: any StorageEngine = isPlain ? try await openBase(path, kind) : try await openEncrypted(path, kind)
+  let engine: any StorageEngine = isPlain ? try await openStore(path, kind) : try await openEncrypted(path, kind)
   try await SecretSample(count: 1_000, seed: seed).fill(engine)
   say("filled")
   _ = readLine()
@@ -86,10 +86,10 @@ private func rotateRing(_ path: String, count: Int) async throws {
     let words = URL(fileURLWithPath: file)
     let source: RootKeySource =
       kind == "passphrase" ? .passphrase(.file(words), cost: ScryptCost(logN: 10, r: 2, p: 1)) : .file(words)
-    var engine = try await EncryptedEngine.open(try await openBase(path, "sqlite"), key: source)
+    var engine = try await EncryptedEngine.open(try await openStore(path, "sqlite"), key: source)
     _ = try await engine.rotate().result()
     try await engine.close()
-    engine = try await EncryptedEngine.open(try await openBase(path, "sqlite"), key: source)
+    engine = try await EncryptedEngine.open(try await openStore(path, "sqlite"), key: source)
     var count = 0
     for summary in try await engine.summaries() { count += try await engine.entry(summary.key)?.value.count ?? 0 }
     guard count > 0 else { throw Usage() }

@@ -44,7 +44,7 @@ private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ opt
   configuration.rollbackProtection = RollbackProtection(
     anchor: SteppingAnchor(anchor: FileAnchor(URL(fileURLWithPath: anchor))), interval: .seconds(86_400),
     timeout: .seconds(3_600))
-  let base = try await openBase(path, kind)
+  let base = try await openStore(path, kind)
   let engine =
     options.contains("accept")
     ? try await EncryptedEngine.acceptRollback(of: base, configuration: configuration) { _ in root }
@@ -67,7 +67,7 @@ private func writeAnchored(_ path: String, _ kind: String, anchor: String, seed:
   _ = readLine()
   var number = seed
   while true {
-    let base = try await openBase(path, kind)
+    let base = try await openStore(path, kind)
     let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in root }
     for _ in 0..<20 {
       number += 1

@@ -9,9 +9,7 @@ import Foundation
 func runRotation(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
   if command == "rotate-by-itself" { return try await rotateByItself(path, hours: rest[0], hangs: rest[1] == "true") }
   guard command == "rotate-values" || command == "shred-values" else { return false }
-  let base: any StorageEngine =
-    rest[0] == "file"
-    ? try await SlotEngine.files(in: URL(fileURLWithPath: path)) : try await SQLiteEngine.open(at: path + "/store.db")
+  let base = try await openStore(path, rest[0])
   let settings = EncryptionSettings(hidesNames: rest[2] == "hidden")
   let root = try testRoot()
   say("ready")

@@ -14,7 +14,7 @@ import Testing
   init() throws { directory = try TemporaryDirectory() }
 
   /// Returns a store with a plain value and an encrypted one.
-  private func mixed(_ kind: BaseStore = .memory) async throws -> any StorageEngine {
+  private func mixed(_ kind: TestedStore = .memory) async throws -> any StorageEngine {
     let base = try await kind.open(in: directory.url)
     try await base.put("theme", "dark")
     let engine = try await base.encrypted(only: Self.isDeclared)
@@ -31,7 +31,7 @@ import Testing
     }
   }
 
-  @Test(arguments: BaseStore.allCases) func isStatedWithoutTheKey(_ kind: BaseStore) async throws {
+  @Test(arguments: TestedStore.with(.plain)) func isStatedWithoutTheKey(_ kind: TestedStore) async throws {
     let base = try await mixed(kind)
     let header = try #require(try await KeyRingStore.inspect(base))
     #expect(header.coverage == .declared && header.generation == 1 && header.derivation.method == .keyMaterial)

@@ -76,12 +76,12 @@
     }
 
     // Requirement 1.46
-    @Test(arguments: ["sqlite", "file"], [true, false])
-    func noFileContainsANameOrAValue(_ kind: String, _ isPlain: Bool) async throws {
+    @Test(arguments: [TestedStore.sqlite, .file], [true, false])
+    func noFileContainsANameOrAValue(_ kind: TestedStore, _ isPlain: Bool) async throws {
       let sample = try SecretSample(count: 1_000, seed: 77)
       let expected = isPlain ? 1_000 : 0
       let helper = try HelperProcess(
-        ["encrypted-fill", directory.url.path, kind, isPlain ? "plain" : "encrypted", "77"])
+        ["encrypted-fill", directory.url.path, kind.rawValue, isPlain ? "plain" : "encrypted", "77"])
       #expect(try helper.line() == "filled")
       let whileOpen = try sample.findings(in: directory.url)
       #expect(whileOpen == (expected, expected))
@@ -91,8 +91,8 @@
       #expect(afterwards == (expected, expected))
       guard !isPlain else { return }
       // A value that does not open is in the quarantine.
-      let base = try await BaseStore(rawValue: kind)?.open(in: directory.url)
-      let engine = try #require(try await base?.encrypted(.secret))
+      let base = try await kind.open(in: directory.url)
+      let engine = try await base.encrypted(.secret)
       #expect(try await engine.summaries().count == 1_000)
       let stored = try #require(
         try await engine.base.withSnapshot { try await $0.page(prefix: nil, after: nil, limit: 1) }.first)

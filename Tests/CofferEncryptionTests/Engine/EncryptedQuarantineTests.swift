@@ -104,8 +104,8 @@ import Testing
   }
 
   /// Neither a new key nor the removal of the key ring concerns the quarantine of the store.
-  @Test(arguments: [BaseStore.sqlite, .file, .prefs], [EncryptionSettings(), .secret])
-  func whatWasReplacedOutlivesItsKeyAndTheRing(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+  @Test(arguments: TestedStore.with(.local, .plain), [EncryptionSettings(), .secret])
+  func whatWasReplacedOutlivesItsKeyAndTheRing(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let engine = try await kind.open(in: directory.url).encrypted(settings)
     try await engine.put("key", "1")
     let bytes = try await changeEnvelope(engine)

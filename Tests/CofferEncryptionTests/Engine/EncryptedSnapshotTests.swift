@@ -26,8 +26,8 @@ import Testing
     #expect(try await snapshot.summary(of: keys[0])?.size == values[0].count)
   }
 
-  @Test("Keys that are removed meanwhile are kept for it", arguments: BaseStore.allCases, settings)
-  func rotation(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+  @Test("Keys that are removed meanwhile are kept for it", arguments: TestedStore.with(.plain), settings)
+  func rotation(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let engine = try await kind.open(in: directory.url).encrypted(settings)
     try await fill(engine)
     try await engine.withSnapshot { snapshot in
@@ -39,8 +39,8 @@ import Testing
     try await engine.close()
   }
 
-  @Test("Values that are encrypted meanwhile are plain in it", arguments: [BaseStore.memory, .sqlite], settings)
-  func encryption(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+  @Test("Values that are encrypted meanwhile are plain in it", arguments: [TestedStore.memory, .sqlite], settings)
+  func encryption(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let base = try await kind.open(in: directory.url)
     try await fill(base)
     let engine = try await base.encrypted(settings, ifMissing: .createForPlainValues)
@@ -52,8 +52,8 @@ import Testing
     try await engine.close()
   }
 
-  @Test("It can be read once the key ring is gone", arguments: [BaseStore.memory, .sqlite], settings)
-  func decryption(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+  @Test("It can be read once the key ring is gone", arguments: [TestedStore.memory, .sqlite], settings)
+  func decryption(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let engine = try await kind.open(in: directory.url).encrypted(settings)
     try await fill(engine)
     try await engine.withSnapshot { snapshot in

@@ -223,7 +223,7 @@ import Testing
 
   @Test func theTypesOfPreferencesSurvive() async throws {
     let directory = try TemporaryDirectory()
-    let base = try await BaseStore.prefs.open(in: directory.url)
+    let base = try await TestedStore.prefs.open(in: directory.url)
     let adapter = UserDefaultsAdapter(engine: try await base.encrypted(.secret))
     let values: [(String, PreferenceValue)] = [
       ("flag", .boolean(true)), ("count", .integer(7)), ("text", .string("1")), ("bytes", .data(Data([0, 255]))),

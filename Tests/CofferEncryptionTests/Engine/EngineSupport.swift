@@ -1,5 +1,6 @@
 import CofferCore
 import CofferEncryption
+import CofferTestSupport
 import CofferTesting
 import Foundation
 import Testing
@@ -68,4 +69,47 @@ final class OpenEngine: EngineDecorator {
   let base: any StorageEngine
   init(_ base: any StorageEngine) { self.base = base }
   func close() async throws {}
+}
+
+extension TestedStore {
+  /// Returns the conformance suite of the encrypted store.
+  func encryptedConformance(_ settings: EncryptionSettings) -> StorageConformance {
+    var options = StorageConformance.Options(
+      commitsToOutrunJournal: 200, commitsAtCreation: 1, largeValueSize: 1 << 20, largeBatchSteps: 400)
+    if self != .memory { options.handles = .openAgain }
+    return conformance(options, overhead: 1_000).decorated { try await $0.encrypted(settings) }
+  }
+}
+
+extension StorageEngine {
+  /// Returns the engine behind an encryption with a known root key.
+  /// - Parameter acceptsUnfinished: whether it serves while an encryption or decryption is unfinished; by default, if
+  ///   the store may hold plain values.
+  func encrypted(
+    _ settings: EncryptionSettings = EncryptionSettings(), seed: String = "root",
+    only isEncrypted: (@Sendable (KeyName) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
+    acceptsUnfinished: Bool? = nil, label: String? = nil
+  ) async throws -> EncryptedEngine {
+    var configuration = EncryptedEngine.Configuration(settings: settings, only: isEncrypted)
+    configuration.label = label
+    configuration.acceptsUnfinished = acceptsUnfinished ?? (missing == .createForPlainValues)
+    return try await EncryptedEngine.open(self, ifMissing: missing, configuration: configuration) { _ in
+      try .forTests(seed)
+    }
+  }
+}
+
+extension StorageEngine {
+  /// Encrypts the values of this engine under a known root key.
+  func encrypting(_ settings: EncryptionSettings) async throws -> (EncryptedEngine, KeyRotation) {
+    let engine = try await encrypted(settings, ifMissing: .createForPlainValues)
+    return (engine, try await engine.encryptPlainValues())
+  }
+}
+
+extension EncryptionSettings {
+  /// Hidden names.
+  static let hidden = EncryptionSettings(hidesNames: true)
+  /// Everything that can be hidden.
+  static let secret = EncryptionSettings(algorithm: .chaCha20Poly1305, hidesNames: true, padsValues: true)
 }

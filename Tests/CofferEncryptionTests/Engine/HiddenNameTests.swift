@@ -10,7 +10,7 @@ import Testing
 @Suite("Hidden names") struct HiddenNameTests {
   private let longest = KeyName.known(String(repeating: "n", count: 1_024))
 
-  @Test(arguments: BaseStore.allCases) func theLongestNames(_ kind: BaseStore) async throws {
+  @Test(arguments: TestedStore.with(.plain)) func theLongestNames(_ kind: TestedStore) async throws {
     let directory = try TemporaryDirectory()
     let base = try await kind.open(in: directory.url)
     let engine = try await base.encrypted(.secret)

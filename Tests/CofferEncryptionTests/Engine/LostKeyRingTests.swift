@@ -17,7 +17,7 @@ import Testing
   private static let sizes = [1, 4_000]
 
   /// Opens a store whose records of the key ring were deleted.
-  private func lost(_ store: BaseStore) async throws -> any StorageEngine {
+  private func lost(_ store: TestedStore) async throws -> any StorageEngine {
     let base = try await store.open(in: directory)
     let engine = try await base.encrypted()
     for size in Self.sizes { try await engine.put(.known("secret\(size)"), String(repeating: "s", count: size)) }
@@ -26,7 +26,7 @@ import Testing
     return base
   }
 
-  @Test(arguments: BaseStore.allCases) func noDoorReadsOrReplacesAnEnvelope(_ store: BaseStore) async throws {
+  @Test(arguments: TestedStore.with(.plain)) func noDoorReadsOrReplacesAnEnvelope(_ store: TestedStore) async throws {
     let base = try await lost(store)
     let typed = TypedStore(engine: base)
     let vault = EngineVaultService(engine: base)
@@ -58,7 +58,7 @@ import Testing
   }
 
   /// Decrypting replaces envelopes with plain values, while there is a ring.
-  @Test(arguments: BaseStore.allCases) func aStoreWithItsRingIsDecrypted(_ store: BaseStore) async throws {
+  @Test(arguments: TestedStore.with(.plain)) func aStoreWithItsRingIsDecrypted(_ store: TestedStore) async throws {
     let base = try await store.open(in: directory)
     let engine = try await base.encrypted()
     try await engine.put("secret", "s")
@@ -70,13 +70,15 @@ import Testing
   }
 
   /// An application that encrypts by itself keeps envelopes as values.
-  @Test(arguments: [BaseStore.file, .prefs]) func envelopesOfAnApplicationAreReplaced(_ store: BaseStore) async throws {
+  @Test(arguments: [TestedStore.file, .prefs]) func envelopesOfAnApplicationAreReplaced(_ store: TestedStore)
+    async throws
+  {
     var base = try await store.open(in: directory)
     let value = Data(SealedValue.magic) + Data(repeating: 7, count: 90)
     try await base.commit(WriteBatch([.put("own", value)]), from: StoreOrigin())
     #expect(try await TypedStore(engine: base).load(Data.self, for: "own") == value)
     try await base.close()
-    let control = store == .file ? ".coffer" : ".coffer-preferences"
+    let control = store == .file ? "files/.coffer" : ".coffer-preferences"
     try FileManager.default.removeItem(at: directory.appendingPathComponent(control))
     base = try await store.open(in: directory)
     await expectStorageError(.keyUnavailable) { _ = try await TypedStore(engine: base).load(Data.self, for: "own") }

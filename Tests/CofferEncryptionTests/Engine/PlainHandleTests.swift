@@ -12,8 +12,8 @@ import Testing
     try await engine.commit(WriteBatch([.put(key, Data(text.utf8))]), from: StoreOrigin())
   }
 
-  @Test("A handle in plain stores nothing once an encryption has begun", arguments: BaseStore.allCases)
-  func refusal(_ kind: BaseStore) async throws {
+  @Test("A handle in plain stores nothing once an encryption has begun", arguments: TestedStore.with(.plain))
+  func refusal(_ kind: TestedStore) async throws {
     let directory = try TemporaryDirectory()
     let plain = try await kind.open(in: directory.url)
     try await put("a", "1", in: plain)
@@ -43,8 +43,8 @@ import Testing
     #expect(try await plain.entry("c")?.value == Data("3".utf8))
   }
 
-  @Test("So does one beside declared keys, unless all values are encrypted", arguments: BaseStore.allCases)
-  func declared(_ kind: BaseStore) async throws {
+  @Test("So does one beside declared keys, unless all values are encrypted", arguments: TestedStore.with(.plain))
+  func declared(_ kind: TestedStore) async throws {
     let directory = try TemporaryDirectory()
     let plain = try await kind.open(in: directory.url)
     let some = try await plain.encrypted(only: { $0 == "token" }, ifMissing: .create)

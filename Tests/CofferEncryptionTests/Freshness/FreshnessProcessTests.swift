@@ -18,14 +18,14 @@
 
     private var anchor: FileAnchor { FileAnchor(URL(fileURLWithPath: directory.path("elsewhere/anchor"))) }
 
-    private func helper(_ kind: BaseStore, _ seed: Int) throws -> HelperProcess {
+    private func helper(_ kind: TestedStore, _ seed: Int) throws -> HelperProcess {
       let anchor = directory.path("elsewhere/anchor")
       let helper = try HelperProcess(["anchored-write", directory.path("store"), kind.rawValue, anchor, "\(seed)"])
       #expect(try helper.line() == "ready")
       return helper
     }
 
-    private func open(_ kind: BaseStore) async throws -> EncryptedEngine {
+    private func open(_ kind: TestedStore) async throws -> EncryptedEngine {
       let base = try await kind.open(in: URL(fileURLWithPath: directory.path("store")))
       do { return try await base.anchored(anchor, EncryptionSettings(hidesNames: true)) } catch {
         try await base.close()
@@ -35,8 +35,8 @@
 
     @Test(
       "No crash and no other process makes a store look older",
-      arguments: [BaseStore.sqlite, .file])
-    func noFalseAlarm(_ kind: BaseStore) async throws {
+      arguments: [TestedStore.sqlite, .file])
+    func noFalseAlarm(_ kind: TestedStore) async throws {
       var random = SeededGenerator(seed: kind == .sqlite ? 11 : 12)
       for kill in 0..<Self.kills {
         let helpers = [try helper(kind, 2 * kill), try helper(kind, 2 * kill + 100)]
@@ -56,8 +56,8 @@
 
     @Test(
       "A copy that was taken between two runs is noticed after each of them",
-      arguments: [BaseStore.sqlite, .file])
-    func oldCopies(_ kind: BaseStore) async throws {
+      arguments: [TestedStore.sqlite, .file])
+    func oldCopies(_ kind: TestedStore) async throws {
       try await open(kind).close()
       for run in 0..<(isProving ? 50 : 3) {
         try directory.copy("store", to: "old")

@@ -8,18 +8,18 @@
 
   /// Processes that are killed at each step between the record of a store and its anchor.
   @Suite(.blocking, .serialized, .timeLimit(.minutes(60))) struct FreshnessStepTests {
-    private static let stores: [BaseStore] = isProving ? [.sqlite, .file] : [.sqlite]
+    private static let stores: [TestedStore] = isProving ? [.sqlite, .file] : [.sqlite]
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
 
     private var anchor: FileAnchor { FileAnchor(URL(fileURLWithPath: directory.path("elsewhere/anchor"))) }
 
-    private func base(_ kind: BaseStore) async throws -> any StorageEngine {
+    private func base(_ kind: TestedStore) async throws -> any StorageEngine {
       try await kind.open(in: URL(fileURLWithPath: directory.path("store")))
     }
 
-    private func open(_ kind: BaseStore, accepts: Bool = false) async throws -> EncryptedEngine {
+    private func open(_ kind: TestedStore, accepts: Bool = false) async throws -> EncryptedEngine {
       let base = try await base(kind)
       do { return try await base.anchored(anchor, accepts: accepts) } catch {
         try await base.close()
@@ -28,7 +28,7 @@
     }
 
     /// Runs a process up to a step and kills it; returns whether it had ended before.
-    private func kill(at last: Int, _ kind: BaseStore, _ options: [String] = []) throws -> Bool {
+    private func kill(at last: Int, _ kind: TestedStore, _ options: [String] = []) throws -> Bool {
       let anchor = directory.path("elsewhere/anchor")
       let helper = try HelperProcess(["anchored-steps", directory.path("store"), kind.rawValue, anchor] + options)
       defer {
@@ -52,7 +52,7 @@
     }
 
     @Test("No step at which a process ends makes a store look older", arguments: stores)
-    func noFalseAlarm(_ kind: BaseStore) async throws {
+    func noFalseAlarm(_ kind: TestedStore) async throws {
       for isNew in [true, false] {
         var (step, hasEnded) = (0, false)
         while !hasEnded {
@@ -71,7 +71,7 @@
     }
 
     @Test("An acceptance that ends at any step is complete or can be repeated", arguments: stores)
-    func acceptance(_ kind: BaseStore) async throws {
+    func acceptance(_ kind: TestedStore) async throws {
       var (step, hasEnded, refusals) = (0, false, 0)
       while !hasEnded {
         try begin()

@@ -1,3 +1,4 @@
+import Coffer
 import CofferCore
 import CofferEncryption
 import CofferTestSupport
@@ -10,7 +11,7 @@ import Testing
 @Suite(.blocking, .serialized, .timeLimit(.minutes(10))) struct FreshnessTests {
   private let directory: TemporaryDirectory
   private let anchor: FileAnchor
-  private static let stores: [BaseStore] = [.sqlite, .file, .prefs]
+  private static let stores = TestedStore.with(.local, .plain)
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -18,11 +19,11 @@ import Testing
     try FileManager.default.createDirectory(atPath: directory.path("store"), withIntermediateDirectories: true)
   }
 
-  private func base(_ kind: BaseStore) async throws -> any StorageEngine {
+  private func base(_ kind: TestedStore) async throws -> any StorageEngine {
     try await kind.open(in: URL(fileURLWithPath: directory.path("store")))
   }
 
-  private func open(_ kind: BaseStore, accepts: Bool = false) async throws -> EncryptedEngine {
+  private func open(_ kind: TestedStore, accepts: Bool = false) async throws -> EncryptedEngine {
     let base = try await base(kind)
     do { return try await base.anchored(anchor, accepts: accepts) } catch {
       try await base.close()
@@ -30,14 +31,14 @@ import Testing
     }
   }
 
-  private func write(_ kind: BaseStore, _ text: String) async throws {
+  private func write(_ kind: TestedStore, _ text: String) async throws {
     let engine = try await open(kind)
     try await engine.put("key", text)
     try await engine.close()
   }
 
   @Test("An older copy is refused until it is accepted, and then the newer one is", arguments: stores)
-  func olderCopy(_ kind: BaseStore) async throws {
+  func olderCopy(_ kind: TestedStore) async throws {
     try await write(kind, "one")
     try directory.copy("store", to: "old")
     try await write(kind, "two")
@@ -61,7 +62,7 @@ import Testing
   }
 
   @Test("A store that was never changed between two openings writes nothing", arguments: stores)
-  func unchanged(_ kind: BaseStore) async throws {
+  func unchanged(_ kind: TestedStore) async throws {
     try await write(kind, "one")
     let known = try await anchor.record()
     let engine = try await open(kind)
@@ -88,7 +89,7 @@ import Testing
   }
 
   @Test("A deleted store, another one in its stead and one without encryption are noticed", arguments: stores)
-  func replaced(_ kind: BaseStore) async throws {
+  func replaced(_ kind: TestedStore) async throws {
     try await write(kind, "one")
     try FileManager.default.removeItem(atPath: directory.path("store"))
     try FileManager.default.createDirectory(atPath: directory.path("store"), withIntermediateDirectories: true)
@@ -292,8 +293,8 @@ import Testing
     options.handles = .openAgain
     let suite = StorageConformance(name: "anchored sqlite", options: options) { location in
       let limit = location.maximumValueSize.map { $0 + 1_000 }
-      let base = try await BaseStore.sqlite.open(
-        in: location.directory, maximumValueSize: limit, journalRetention: 64)
+      let base = try await TestedStore.sqlite.open(
+        in: location.directory, StoreOptions(maximumValueSize: limit, journalRetention: 64))
       return try await base.anchored(
         FileAnchor(location.directory.appendingPathComponent("elsewhere/anchor")), .hidden)
     }

@@ -23,7 +23,7 @@
     }
 
     private func base(_ name: String = "store") async throws -> any StorageEngine {
-      try await BaseStore.sqlite.open(in: URL(fileURLWithPath: directory.path(name)))
+      try await TestedStore.sqlite.open(in: URL(fileURLWithPath: directory.path(name)))
     }
 
     private func open(accepts: Bool = false) async throws -> EncryptedEngine {

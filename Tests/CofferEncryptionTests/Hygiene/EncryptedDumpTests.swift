@@ -34,7 +34,7 @@
       try FileManager.default.createDirectory(atPath: folder.path("store"), withIntermediateDirectories: true)
       let values = try (0..<Self.count).map { _ in Data(try word(40).utf8) }
       let settings = EncryptionSettings(hidesNames: true)
-      let base = try await BaseStore.sqlite.open(in: URL(fileURLWithPath: folder.path("store")))
+      let base = try await TestedStore.sqlite.open(in: URL(fileURLWithPath: folder.path("store")))
       let engine = try await EncryptedEngine.open(
         base, key: source(kind), configuration: EncryptedEngine.Configuration(settings: settings))
       for (number, value) in values.enumerated() {
@@ -56,7 +56,7 @@
 
     /// Returns every key that the store has now: the root key, and those in the ring.
     private func keys(_ kind: String, _ secret: Data) async throws -> [(String, Data)] {
-      let base = try await BaseStore.sqlite.open(in: URL(fileURLWithPath: folder.path("store")))
+      let base = try await TestedStore.sqlite.open(in: URL(fileURLWithPath: folder.path("store")))
       let open = try await KeyRingStore(base).open(
         with: source(kind), settings: EncryptionSettings(), ifMissing: .refuse)
       try await base.close()

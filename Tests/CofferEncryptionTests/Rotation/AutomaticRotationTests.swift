@@ -1,4 +1,5 @@
 #if os(Linux) || os(macOS)
+  import Coffer
   import CofferCore
   import CofferEncryption
   import CofferTestSupport
@@ -17,8 +18,8 @@
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func base(_ kind: BaseStore = .sqlite) async throws -> any StorageEngine {
-      try await kind.open(in: directory.url, clock: clock.storeClock)
+    private func base(_ kind: TestedStore = .sqlite) async throws -> any StorageEngine {
+      try await kind.open(in: directory.url, StoreOptions(clock: clock.storeClock))
     }
 
     private func open(
@@ -51,8 +52,8 @@
       try await recorder.first(within: .seconds(60)) { if case .keysReplaced = $0.kind { true } else { false } }
     }
 
-    @Test("A key is replaced when it has reached its age", arguments: [BaseStore.memory, .sqlite, .file])
-    func age(_ kind: BaseStore) async throws {
+    @Test("A key is replaced when it has reached its age", arguments: [TestedStore.memory, .sqlite, .file])
+    func age(_ kind: TestedStore) async throws {
       let base = try await base(kind)
       let engine = try await open(base)
       try await fill(engine)
@@ -194,7 +195,7 @@
 
     @Test("Of several processes, one does the work; one takes over from a process that was killed")
     func processes() async throws {
-      let base = try await BaseStore.sqlite.open(in: directory.url)
+      let base = try await TestedStore.sqlite.open(in: directory.url)
       let engine = try await EncryptedEngine.open(base) { _ in try .forTests() }
       try await fill(engine)
       let old = try await ring(of: base).primary.id

@@ -11,7 +11,7 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func base() async throws -> any StorageEngine { try await BaseStore.file.open(in: directory.url) }
+  private func base() async throws -> any StorageEngine { try await TestedStore.file.open(in: directory.url) }
 
   /// Returns an encrypted store whose older value was put back.
   private func putBack(_ attributes: ValueAttributes, only: (@Sendable (KeyName) -> Bool)?) async throws
@@ -19,7 +19,7 @@ import Testing
   {
     let engine = try await base().encrypted(only: only)
     try await engine.put("token", "older", attributes)
-    let file = URL(fileURLWithPath: directory.path("token"))
+    let file = URL(fileURLWithPath: directory.path("files/token"))
     let backup = try Data(contentsOf: file)
     try await engine.put("token", "newer", attributes)
     try await engine.close()

@@ -30,8 +30,8 @@ struct RotationDiskTests {
 
   @Test(
     "On a full disk a rotation fails with nothing lost, and goes on when there is room",
-    arguments: [BaseStore.sqlite, .file], [EncryptionSettings(), .secret])
-  func rotation(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+    arguments: [TestedStore.sqlite, .file], [EncryptionSettings(), .secret])
+  func rotation(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let url = URL(fileURLWithPath: disk.path + "/store")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let base = try await kind.open(in: url)

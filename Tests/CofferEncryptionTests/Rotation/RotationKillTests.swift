@@ -15,7 +15,7 @@
 
     init() throws { directory = try TemporaryDirectory() }
 
-    private func base(_ kind: BaseStore) async throws -> any StorageEngine { try await kind.open(in: directory.url) }
+    private func base(_ kind: TestedStore) async throws -> any StorageEngine { try await kind.open(in: directory.url) }
 
     private func fill(_ engine: any StorageEngine) async throws {
       var batch = WriteBatch()
@@ -30,7 +30,7 @@
       #expect(try await engine.summaries().count == Self.count, "\(context)")
     }
 
-    private func helper(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ names: String) throws -> HelperProcess {
+    private func helper(_ kind: TestedStore, _ goal: KeyRotation.Goal, _ names: String) throws -> HelperProcess {
       let helper = try HelperProcess(["rotate-values", directory.url.path, kind.rawValue, goal.rawValue, names])
       #expect(try helper.line() == "ready")
       helper.tell("go")
@@ -41,11 +41,11 @@
     @Test(
       "A killed rotation loses nothing, and the next one continues",
       arguments: [
-        (BaseStore.sqlite, KeyRotation.Goal.newKey, "hidden"), (.file, .newKey, "plain"),
+        (TestedStore.sqlite, KeyRotation.Goal.newKey, "hidden"), (.file, .newKey, "plain"),
         (.sqlite, .encryption, "hidden"),
         (.file, .encryption, "plain"), (.sqlite, .decryption, "hidden"),
       ])
-    func kills(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ names: String) async throws {
+    func kills(_ kind: TestedStore, _ goal: KeyRotation.Goal, _ names: String) async throws {
       let settings = EncryptionSettings(hidesNames: names == "hidden")
       try await prepare(kind, goal, settings)
       var random = SeededGenerator(seed: UInt64(goal.rawValue.utf8.reduce(0) { $0 &* 31 &+ Int($1) } & 0xFFFF))
@@ -73,7 +73,7 @@
       try await checkEnd(kind, goal, settings)
     }
 
-    private func prepare(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
+    private func prepare(_ kind: TestedStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
       let base = try await base(kind)
       let engine: any StorageEngine =
         goal == .encryption ? base : try await base.encrypted(settings, ifMissing: .createForPlainValues)
@@ -82,7 +82,7 @@
       try await engine.close()
     }
 
-    private func checkEnd(_ kind: BaseStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
+    private func checkEnd(_ kind: TestedStore, _ goal: KeyRotation.Goal, _ settings: EncryptionSettings) async throws {
       let base = try await base(kind)
       guard goal != .decryption else {
         #expect(try await base.record(.keyRing) == nil)

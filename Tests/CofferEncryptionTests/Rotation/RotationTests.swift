@@ -1,3 +1,4 @@
+import Coffer
 import CofferCore
 import CofferEncryption
 import CofferSQLite
@@ -14,8 +15,8 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func base(_ kind: BaseStore) async throws -> any StorageEngine {
-    try await kind.open(in: directory.url, clock: clock.storeClock)
+  private func base(_ kind: TestedStore) async throws -> any StorageEngine {
+    try await kind.open(in: directory.url, StoreOptions(clock: clock.storeClock))
   }
 
   /// Stores values with and without attributes, one of which has expired afterwards.
@@ -55,8 +56,8 @@ import Testing
   // Requirement 4.49
   @Test(
     "Afterwards each envelope has the new key, and the old one opens nothing",
-    arguments: BaseStore.allCases, [EncryptionSettings(), .secret])
-  func newKey(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+    arguments: TestedStore.with(.plain), [EncryptionSettings(), .secret])
+  func newKey(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let base = try await base(kind)
     let engine = try await base.encrypted(settings)
     try await fill(engine)
@@ -79,8 +80,8 @@ import Testing
 
   // Requirement 4.49
   @Test(
-    "Values that other handles write meanwhile are kept and have the new key", arguments: [BaseStore.sqlite, .file])
-  func duringWrites(_ kind: BaseStore) async throws {
+    "Values that other handles write meanwhile are kept and have the new key", arguments: [TestedStore.sqlite, .file])
+  func duringWrites(_ kind: TestedStore) async throws {
     let engine = try await base(kind).encrypted()
     let other = try await base(kind).encrypted()
     try await fill(engine)
@@ -139,8 +140,8 @@ import Testing
   // Requirement 4.49
   @Test(
     "A store with values is encrypted while it is used, and decrypted again",
-    arguments: BaseStore.allCases, [EncryptionSettings(), .secret])
-  func onAndOff(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+    arguments: TestedStore.with(.plain), [EncryptionSettings(), .secret])
+  func onAndOff(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let base = try await base(kind)
     try await fill(base)
     let engine = try await base.encrypted(settings, ifMissing: .createForPlainValues)
@@ -216,8 +217,8 @@ import Testing
     try await engine.close()
   }
 
-  @Test("An encryption frees the files of the plain values", arguments: [BaseStore.sqlite, .file])
-  func freesPlainValues(_ kind: BaseStore) async throws {
+  @Test("An encryption frees the files of the plain values", arguments: [TestedStore.sqlite, .file])
+  func freesPlainValues(_ kind: TestedStore) async throws {
     let base = try await base(kind)
     let plain = Data("a plain value that must not be found".utf8)
     for number in 0..<100 { try await base.put(.known("k/\(number)"), String(decoding: plain, as: UTF8.self)) }

@@ -45,28 +45,29 @@ import Testing
   @Test("It ends, and leaves no value", arguments: Damage.allCases, [false, true])
   func ends(_ damage: Damage, _ isHidden: Bool) async throws {
     let settings = EncryptionSettings(hidesNames: isHidden)
+    let files = directory.url.appendingPathComponent("files")
     do {
-      let engine = try await BaseStore.file.open(in: directory.url).encrypted(settings)
+      let engine = try await TestedStore.file.open(in: directory.url).encrypted(settings)
       for number in 0..<8 { try await engine.put(.known("k\(number)"), "value \(number)") }
       try await engine.close()
     }
-    let names = try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { !$0.hasPrefix(".") }
+    let names = try FileManager.default.contentsOfDirectory(atPath: files.path).filter { !$0.hasPrefix(".") }
     let victim = try #require(names.sorted().dropFirst(3).first)
-    try damage.inflict(on: directory.url.appendingPathComponent(victim))
-    var engine = try await BaseStore.file.open(in: directory.url).encrypted(settings)
+    try damage.inflict(on: files.appendingPathComponent(victim))
+    var engine = try await TestedStore.file.open(in: directory.url).encrypted(settings)
     if damage == .replacedByDirectory {
       await expectStorageError(.notAStore, contains: "found something else") {
         [engine] in _ = try await engine.shred()
       }
       try await engine.close()
-      try FileManager.default.removeItem(at: directory.url.appendingPathComponent(victim))
-      engine = try await BaseStore.file.open(in: directory.url).encrypted(settings)
+      try FileManager.default.removeItem(at: files.appendingPathComponent(victim))
+      engine = try await TestedStore.file.open(in: directory.url).encrypted(settings)
       #expect(try await engine.continueShredding().isComplete)
     } else {
       let report = try await engine.shred()
       #expect(report.isComplete && report.values == (damage == .deleted ? 7 : 8), "\(report)")
     }
-    let left = try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { !$0.hasPrefix(".") }
+    let left = try FileManager.default.contentsOfDirectory(atPath: files.path).filter { !$0.hasPrefix(".") }
     #expect(left == [])
     #expect(try await engine.quarantinedValues().isEmpty)
     #expect(try await engine.summaries().isEmpty)

@@ -22,9 +22,9 @@
     @Test(
       "Killed, it has erased everything or nothing, and the next opening continues",
       arguments: [
-        (BaseStore.sqlite, "plain"), (.sqlite, "hidden"), (.file, "plain"),
+        (TestedStore.sqlite, "plain"), (.sqlite, "hidden"), (.file, "plain"),
       ])
-    func kills(_ kind: BaseStore, _ names: String) async throws {
+    func kills(_ kind: TestedStore, _ names: String) async throws {
       let settings = EncryptionSettings(hidesNames: names == "hidden")
       var random = SeededGenerator(seed: UInt64(kind.rawValue.utf8.count * 7 + names.utf8.count))
       var erased = 0
@@ -62,7 +62,7 @@
 
     /// Fills the store, and returns what to search for.
     private func prepare(
-      _ kind: BaseStore, _ settings: EncryptionSettings
+      _ kind: TestedStore, _ settings: EncryptionSettings
     ) async throws -> (primary: KeyID, files: FileSearch) {
       let base = try await kind.open(in: directory.url)
       let engine = try await base.encrypted(settings)

@@ -13,7 +13,7 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func base(_ kind: BaseStore = .sqlite) async throws -> any StorageEngine {
+  private func base(_ kind: TestedStore = .sqlite) async throws -> any StorageEngine {
     try await kind.open(in: directory.url)
   }
 
@@ -112,8 +112,8 @@ import Testing
   // Requirement 1.48
   @Test(
     "An envelope with one changed bit in its header is removed with the others",
-    arguments: [BaseStore.sqlite, .file, .memory], [false, true])
-  func changedHeader(_ kind: BaseStore, _ isHidden: Bool) async throws {
+    arguments: [TestedStore.sqlite, .file, .memory], [false, true])
+  func changedHeader(_ kind: TestedStore, _ isHidden: Bool) async throws {
     let base = try await base(kind)
     let engine = try await base.encrypted(EncryptionSettings(hidesNames: isHidden))
     let count = 64

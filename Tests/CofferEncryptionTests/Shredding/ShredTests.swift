@@ -1,3 +1,4 @@
+import Coffer
 import CofferCore
 import CofferEncryption
 import CofferSQLite
@@ -15,8 +16,8 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory() }
 
-  private func base(_ kind: BaseStore = .sqlite) async throws -> any StorageEngine {
-    try await kind.open(in: directory.url, clock: clock.storeClock)
+  private func base(_ kind: TestedStore = .sqlite) async throws -> any StorageEngine {
+    try await kind.open(in: directory.url, StoreOptions(clock: clock.storeClock))
   }
 
   private func fill(_ engine: any StorageEngine, prefix: String = "k/") async throws {
@@ -38,8 +39,8 @@ import Testing
   // Requirement 1.48
   @Test(
     "Nothing opens afterwards, and no file has the old keys",
-    arguments: BaseStore.allCases, [EncryptionSettings(), .secret])
-  func erases(_ kind: BaseStore, _ settings: EncryptionSettings) async throws {
+    arguments: [.memory] + TestedStore.with(.local, .plain), [EncryptionSettings(), .secret])
+  func erases(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
     let base = try await base(kind)
     let engine = try await base.encrypted(settings)
     var search = FileSearch()
@@ -54,7 +55,7 @@ import Testing
     let quarantined = kind == .memory ? 0 : 1
     if kind != .memory { try await damageOne(base, engine) }
     let old = try await ring(of: base)
-    if kind != .memory { #expect(try !search.found(in: directory.url).isEmpty) }
+    if kind.has(.local) { #expect(try !search.found(in: directory.url).isEmpty) }
     let forecast = try await engine.shred(dryRun: true)
     #expect(forecast.isDryRun && forecast.values >= Self.count && forecast.quarantinedValues == quarantined)
     #expect(try await engine.summaries().count == Self.count)
@@ -229,8 +230,8 @@ import Testing
     #expect(try await engine.text("k/1") == "value 1")
   }
 
-  @Test("A rotation removes the old keys from the files, too", arguments: [BaseStore.sqlite, .file, .prefs])
-  func rotation(_ kind: BaseStore) async throws {
+  @Test("A rotation removes the old keys from the files, too", arguments: TestedStore.with(.local, .plain))
+  func rotation(_ kind: TestedStore) async throws {
     let base = try await base(kind)
     let engine = try await base.encrypted()
     try await fill(engine)

@@ -37,7 +37,7 @@ final class Handled: Sendable {
     TypedStore(engine: engine, damagePolicy: policy, onDamageHandled: handled.add)
   }
 
-  @Test(arguments: DamagedStore.Kind.allCases) func byDefaultReadsThrow(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: TestedStore.damageable) func byDefaultReadsThrow(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind)
     let engine = try await damaged.open()
     let handled = Handled()
@@ -48,8 +48,8 @@ final class Handled: Sendable {
   }
 
   // Requirement 5.8
-  @Test(arguments: DamagedStore.Kind.allCases)
-  func oneReplacementIsStoredAndTold(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: TestedStore.damageable)
+  func oneReplacementIsStoredAndTold(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind)
     let engine = try await damaged.open()
     let (handled, reports) = (Handled(), Locked<[DamageReport]>([]))
@@ -85,12 +85,12 @@ final class Handled: Sendable {
   }
 
   @Test func thePolicyOfACallTakesPrecedence() async throws {
-    let engine = try await stores.make(.database).open()
+    let engine = try await stores.make(.sqlite).open()
     let store = store(over: engine, .replace(with: Data("of the store".utf8)))
     let value = try await store.load(String.self, for: key, damagePolicy: .replace(with: "of the call"))
     #expect(value == "of the call")
     try await engine.close()
-    let other = try await stores.make(.database).open()
+    let other = try await stores.make(.sqlite).open()
     let second = self.store(over: other, .replace(with: Data("of the store".utf8)))
     await expectStorageError(.damaged) { _ = try await second.load(String.self, for: key, damagePolicy: .fail) }
     #expect(try await second.load(String.self, for: key) == "of the store")
@@ -108,7 +108,7 @@ final class Handled: Sendable {
       },
     ]
     for (number, read) in reads.enumerated() {
-      let engine = try await stores.make(.database).open()
+      let engine = try await stores.make(.sqlite).open()
       let store = store(over: engine, .replace(with: Data("default".utf8)))
       #expect(try await read(store) == "default", "read \(number)")
       try await engine.close()
@@ -116,7 +116,7 @@ final class Handled: Sendable {
   }
 
   @Test func aSnapshotThrows() async throws {
-    let engine = try await stores.make(.files).open()
+    let engine = try await stores.make(.file).open()
     let handled = Handled()
     let store = store(over: engine, .replace(with: Data("default".utf8)), handled)
     await expectStorageError(.damaged) {
@@ -126,8 +126,8 @@ final class Handled: Sendable {
     try await engine.close()
   }
 
-  @Test(arguments: [DamagedStore.Kind.database, .files], [false, true])
-  func aTransactionRunsAgain(_ kind: DamagedStore.Kind, _ ignoresErrors: Bool) async throws {
+  @Test(arguments: TestedStore.damageable.filter { $0.has(.plain) && $0.has(.expiring) }, [false, true])
+  func aTransactionRunsAgain(_ kind: TestedStore, _ ignoresErrors: Bool) async throws {
     let engine = try await stores.make(kind).open()
     let (handled, attempts) = (Handled(), Locked(0))
     let store = store(over: engine, .replace(with: Data("default".utf8)), handled)
@@ -144,7 +144,7 @@ final class Handled: Sendable {
   }
 
   @Test func aTransactionThrowsWhatCannotBeReplaced() async throws {
-    let engine = try await stores.make(.database).open()
+    let engine = try await stores.make(.sqlite).open()
     let (handled, attempts) = (Handled(), Locked(0))
     let store = store(over: engine, .replace { _ in throw Broken() }, handled)
     let error = await expectStorageError(.damaged) {
@@ -169,8 +169,8 @@ final class Handled: Sendable {
   }
 
   // Requirement 5.8
-  @Test(arguments: DamagedStore.Kind.allCases)
-  func aHandlerThatThrowsChangesNothing(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: TestedStore.damageable)
+  func aHandlerThatThrowsChangesNothing(_ kind: TestedStore) async throws {
     let engine = try await stores.make(kind).open()
     let (handled, calls) = (Handled(), Locked(0))
     let store = store(
@@ -205,7 +205,7 @@ final class Handled: Sendable {
   }
 
   @Test func aReplacementThatCannotBeDecodedIsNotStored() async throws {
-    let engine = try await stores.make(.database).open()
+    let engine = try await stores.make(.sqlite).open()
     let store = store(over: engine, .replace(with: Data("no number".utf8)))
     let before = engine.latestRevision
     await expectStorageError(.damaged, contains: "Int") { _ = try await store.load(Int.self, for: key) }
@@ -214,8 +214,8 @@ final class Handled: Sendable {
   }
 
   // Requirement 5.8
-  @Test(arguments: DamagedStore.Kind.allCases)
-  func aValueThatAnotherWriterCommitsStays(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: TestedStore.damageable)
+  func aValueThatAnotherWriterCommitsStays(_ kind: TestedStore) async throws {
     let engine = try await stores.make(kind).open()
     let handled = Handled()
     let store = store(
@@ -231,9 +231,9 @@ final class Handled: Sendable {
 
   /// A file repaired in place, from a copy, has the revision that it had before.
   @Test func aValueThatIsRepairedInPlaceStays() async throws {
-    let damaged = try await stores.make(.files)
+    let damaged = try await stores.make(.file)
     let engine = try await damaged.open()
-    let path = damaged.path("store/k")
+    let path = damaged.path("files/k")
     let store = store(
       over: engine,
       .replace { _ in
@@ -246,7 +246,7 @@ final class Handled: Sendable {
 
   /// A handler that reads its own key, directly and in a task of its own, ends nevertheless.
   @Test func aHandlerThatReadsItsOwnKeyDoesNotWaitForItself() async throws {
-    let engine = try await stores.make(.database).open()
+    let engine = try await stores.make(.sqlite).open()
     let stores = Locked<TypedStore?>(nil)
     let inner = Locked<[StorageError.Code]>([])
     let store = store(
@@ -270,7 +270,7 @@ final class Handled: Sendable {
 
   /// A read waits for a limited time, and the handler continues.
   @Test func aHandlerThatTakesTooLongDoesNotHoldReads() async throws {
-    let engine = try await stores.make(.database).open()
+    let engine = try await stores.make(.sqlite).open()
     let (release, releaser) = AsyncStream.makeStream(of: Void.self)
     let (told, teller) = AsyncStream.makeStream(of: Void.self)
     let damage = DamageHandler(

@@ -8,15 +8,16 @@ import Testing
 /// Policies in several processes, in one that is killed, and in stores that cannot be written.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamageProcessTests {
   private let stores = DamagedStores()
-  private static let kinds: [DamagedStore.Kind] = [.database, .files]
+  private static let kinds: [TestedStore] = [.sqlite, .file]
   private let key = KeyName("k")
 
   // Requirement 5.8
-  @Test(arguments: kinds) func twoProcessesStoreOneReplacement(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: kinds) func twoProcessesStoreOneReplacement(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind)
     let engine = try await damaged.open()
     let before = engine.latestRevision
-    let helpers = try (0..<2).map { try HelperProcess(["damaged-read", "\(damaged.location)", "\($0)", "100"]) }
+    let location = try await damaged.location
+    let helpers = try (0..<2).map { try HelperProcess(["damaged-read", "\(location)", "\($0)", "100"]) }
     for helper in helpers { #expect(try helper.line() == "ready") }
     for helper in helpers { helper.tell("go") }
     let lines = try helpers.flatMap { try $0.lines() }
@@ -29,9 +30,9 @@ import Testing
 
   // Requirement 5.8
   @Test(arguments: kinds)
-  func aProcessKilledBeforeTheReplacementLosesNothing(_ kind: DamagedStore.Kind) async throws {
+  func aProcessKilledBeforeTheReplacementLosesNothing(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind)
-    let helper = try HelperProcess(["damaged-die", "\(damaged.location)"])
+    let helper = try await HelperProcess(["damaged-die", "\(damaged.location)"])
     #expect(try helper.lines() == ["handler"])
     helper.wait()
     let engine = try await damaged.open()
@@ -46,7 +47,7 @@ import Testing
 
   /// On a full disk the bytes cannot be kept, so they are not replaced.
   // Requirement 5.8
-  @Test(arguments: kinds) func aFullDiskReplacesNothing(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: kinds) func aFullDiskReplacesNothing(_ kind: TestedStore) async throws {
     let disks = Locked<SmallDisk?>(nil)
     let damaged = try await stores.make(
       kind,
@@ -79,15 +80,13 @@ import Testing
     withExtendedLifetime(disks) {}
   }
 
-  @Test(arguments: kinds) func aStoreOpenForReadingOnlyStaysAsItIs(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: kinds) func aStoreOpenForReadingOnlyStaysAsItIs(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind)
     let at = damaged.path("mounted")
     guard let mount = try ReadOnlyMount(of: damaged.directory.url.path, at: at) else {
       try Test.cancel("this machine does not let root mount: \(String(cString: strerror(errno)))")
     }
-    let location: StoreLocation =
-      kind == .files ? .files(directory: mount.path + "/store") : .sqlite(path: mount.path + "/store")
-    let engine = try await location.open()
+    let engine = try await kind.open(in: URL(fileURLWithPath: mount.path))
     let handled = Handled()
     let store = TypedStore(
       engine: engine, damagePolicy: .replace(with: Data("default".utf8)), onDamageHandled: handled.add)

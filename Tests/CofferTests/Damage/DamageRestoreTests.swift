@@ -8,7 +8,7 @@ import Testing
 /// Damaged values that are restored from backups.
 @Suite(.blocking, .serialized, .timeLimit(.minutes(5))) struct DamageRestoreTests {
   private let stores = DamagedStores()
-  private static let kinds: [DamagedStore.Kind] = [.database, .files, .preferences]
+  private static let kinds = TestedStore.with(.local, .plain)
   private let key = KeyName("k")
 
   private func backUp(_ engine: any StorageEngine, to url: URL) async throws {
@@ -24,11 +24,11 @@ import Testing
   }
 
   // Requirement 5.8
-  @Test(arguments: kinds) func theNewestGoodValueIsRestored(_ kind: DamagedStore.Kind) async throws {
+  @Test(arguments: kinds) func theNewestGoodValueIsRestored(_ kind: TestedStore) async throws {
     let damaged = try await stores.make(kind) { engine, directory in
       let store = TypedStore(engine: engine)
       for (name, text) in [("first", "first"), ("second", DamagedStore.text), ("third", DamagedStore.text)] {
-        try await store.save(text, for: "k", expires: kind == .preferences ? nil : .now + 3_600)
+        try await store.save(text, for: "k", expires: kind == .prefs ? nil : .now + 3_600)
         try await backUp(engine, to: directory.url.appendingPathComponent(name))
       }
     }
@@ -40,7 +40,7 @@ import Testing
     let handled = Handled()
     #expect(try await load(engine, .restoreLastGood(from: urls), handled) == DamagedStore.text)
     #expect(handled.outcomes == ["restored second"])
-    if kind != .preferences {
+    if kind != .prefs {
       #expect(try await engine.entry(key)?.attributes.expires != nil, "the expiry is restored, too")
     }
     try await engine.close()
@@ -75,8 +75,8 @@ import Testing
 
   /// A journal of a store of files is a database with the same identity, but holds no values.
   @Test func aJournalIsNoBackup() async throws {
-    let damaged = try await stores.make(.files)
-    let journal = damaged.directory.url.appendingPathComponent("store/.coffer/journal.db")
+    let damaged = try await stores.make(.file)
+    let journal = damaged.directory.url.appendingPathComponent("files/.coffer/journal.db")
     #expect(FileManager.default.fileExists(atPath: journal.path))
     let engine = try await damaged.open()
     await expectStorageError(.damaged) {
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func anExpiredOrAbsentValueOfABackupIsNone() async throws {
-    let damaged = try await stores.make(.database) { engine, directory in
+    let damaged = try await stores.make(.sqlite) { engine, directory in
       try await TypedStore(engine: engine).save(DamagedStore.text, for: "k", expires: .now - 60)
       try await backUp(engine, to: directory.url.appendingPathComponent("expired"))
       try await TypedStore(engine: engine).delete("k")

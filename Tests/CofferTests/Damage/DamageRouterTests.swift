@@ -28,11 +28,11 @@ import Testing
     let store = DamagePolicy.replace(with: Data("of the store".utf8))
     for (own, value) in [(DamagePolicy.replace(with: "of the key"), "of the key"), (nil, "of the store")] {
       let handled = Handled()
-      let router = try await router(stores.make(.database), store, handled)
+      let router = try await router(stores.make(.sqlite), store, handled)
       #expect(try await router.get(key(damage: own)) == value)
       #expect(handled.outcomes == ["replaced"])
     }
-    let router = try await router(stores.make(.database), store)
+    let router = try await router(stores.make(.sqlite), store)
     await expectStorageError(.damaged) { _ = try await router.get(key(damage: .fail)) }
   }
 
@@ -48,14 +48,14 @@ import Testing
       },
     ]
     for (number, read) in reads.enumerated() {
-      let router = try await router(stores.make(.database))
+      let router = try await router(stores.make(.sqlite))
       #expect(try await read(router) == "default", "read \(number)")
     }
   }
 
   @Test func aTransactionFollowsIt() async throws {
     let (key, handled) = (key(damage: .replace(with: "of the key")), Handled())
-    let router = try await router(stores.make(.database), .replace(with: Data("of the store".utf8)), handled)
+    let router = try await router(stores.make(.sqlite), .replace(with: Data("of the store".utf8)), handled)
     let value = try await router.transaction(in: .engine("e")) { transaction in
       let value = try await transaction.get(key)
       try await transaction.set(value + " and more", for: key)
@@ -63,7 +63,7 @@ import Testing
     }
     #expect(value == "of the key" && handled.outcomes == ["replaced"])
     #expect(try await router.get(key) == "of the key and more")
-    let failing = try await self.router(stores.make(.database), .replace(with: Data("of the store".utf8)), handled)
+    let failing = try await self.router(stores.make(.sqlite), .replace(with: Data("of the store".utf8)), handled)
     await expectStorageError(.damaged) {
       _ = try await failing.transaction(in: .engine("e")) { try await $0.get(self.key(damage: .fail)) }
     }
@@ -74,7 +74,7 @@ import Testing
     let family = KeyFamily<String, String>(
       "f", in: .engine("e"), owner: "Tests", about: "Texts.", as: .text,
       damage: .replace { "lost \($0.key?.string ?? "")" })
-    let damaged = try await stores.make(.database, key: "f/b") { engine, _ in
+    let damaged = try await stores.make(.sqlite, key: "f/b") { engine, _ in
       for id in ["a", "c"] { try await TypedStore(engine: engine).save(id, for: "f/\(id)") }
     }
     let router = try await router(damaged)
@@ -85,14 +85,14 @@ import Testing
 
   /// Settings cannot wait: a read throws, and a later one returns the replacement.
   @Test func settingsAreReplacedInTheBackground() async throws {
-    let damaged = try await stores.make(.files)
+    let damaged = try await stores.make(.file)
     let router = try await router(damaged, .replace(with: Data(#""replaced""#.utf8)))
     let setting = SettingKey("k", in: .engine("e"), owner: "Tests", about: "A text.", default: "default")
     let settings = try await router.settings(setting)
     #expect(try settings.get(setting) == "replaced")
     let engine = try #require(router.configuration.engines["e"])
     try await TypedStore(engine: engine).save(Data(#""\#(DamagedStore.text)""#.utf8), for: "k")
-    try flip(damaged.path("store/k"))
+    try flipBit(of: DamagedStore.text, in: damaged.path("files/k"))
     await expectStorageError(.damaged) { _ = try settings.get(setting) }
     try await eventually("the value is replaced") { (try? settings.get(setting)) == "replaced" }
     #expect(settings[setting] == "replaced")

@@ -18,8 +18,8 @@ import Testing
 
   /// Every event makes the handler write to the same store, with and without suspending.
   // Requirement 5.7
-  @Test(.timeLimit(.minutes(1)), arguments: [EventStore.sqlite, .file, .memory])
-  func aHandlerMayWriteToTheSameStore(_ kind: EventStore) async throws {
+  @Test(.timeLimit(.minutes(1)), arguments: [TestedStore.sqlite, .file, .memory])
+  func aHandlerMayWriteToTheSameStore(_ kind: TestedStore) async throws {
     let engine = Locked<(any StorageEngine)?>(nil)
     let left = Locked(20)
     let done = Locked(0)
@@ -54,7 +54,7 @@ import Testing
 
   // Requirement 5.7
   @Test func spansEnclosePhasesOfTheirCaller() async throws {
-    let engine = try await EventStore.sqlite.open(recorder, in: directory)
+    let engine = try await TestedStore.sqlite.open(recorder, in: directory)
     let store = TypedStore(engine: engine)
     try await store.save(1, for: "n")
     await expectStorageError(.preconditionFailed) {
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func aRepeatedTransactionIsTold() async throws {
-    let engine = try await EventStore.sqlite.open(recorder, in: directory)
+    let engine = try await TestedStore.sqlite.open(recorder, in: directory)
     let store = TypedStore(engine: engine)
     let attempts = Locked(0)
     try await store.transaction { [origin] transaction in
@@ -113,7 +113,7 @@ import Testing
     var configuration = SQLiteEngine.Configuration()
     configuration.events = recorder.events
     configuration.busyTimeout = 20
-    let engine = try await SQLiteEngine.open(at: directory.path("app.db"), configuration: configuration)
+    let engine = try await SQLiteEngine.open(at: directory.path("store.db"), configuration: configuration)
     let holder = try HelperProcess(["hold-lock", engine.path])
     #expect(try holder.line() == "holding")
     await expectStorageError(.busy) { try await engine.commit(WriteBatch([.put("a", Data())]), from: origin) }
@@ -128,8 +128,8 @@ import Testing
     try await engine.close()
   }
 
-  @Test(arguments: [EventStore.sqlite, .file])
-  func checkpointsAreToldWithTheNameOfTheStore(_ kind: EventStore) async throws {
+  @Test(arguments: [TestedStore.sqlite, .file])
+  func checkpointsAreToldWithTheNameOfTheStore(_ kind: TestedStore) async throws {
     let engine = try await kind.open(recorder, in: directory)
     // 4 MB of log make a checkpoint due. The journal of a store of files holds only system records.
     for round in 0..<20 {
@@ -149,9 +149,9 @@ import Testing
   }
 
   @Test func lostCommitsAndEditsAreToldAtTheOpening() async throws {
-    let path = directory.path("app.db")
+    let path = directory.path("store.db")
     for number in 1...2 {
-      let engine = try await EventStore.sqlite.open(EventRecorder(), in: directory)
+      let engine = try await TestedStore.sqlite.open(EventRecorder(), in: directory)
       try await engine.commit(WriteBatch([.put("a", Data("\(number)".utf8))]), from: origin)
       try await engine.close()
       if number == 1 { try FileManager.default.copyItem(atPath: path, toPath: path + "-old") }
@@ -161,16 +161,16 @@ import Testing
     try file.truncate(atOffset: 0)
     try file.write(contentsOf: old)
     try file.close()
-    let engine = try await EventStore.sqlite.open(recorder, in: directory)
+    let engine = try await TestedStore.sqlite.open(recorder, in: directory)
     let loss = try await recorder.first { if case .availabilityChanged = $0.kind { true } else { false } }
     #expect(loss.description.contains("commits were lost") && loss.location == engine.description)
     try await engine.close()
 
-    let files = try await EventStore.file.open(recorder, in: directory)
+    let files = try await TestedStore.file.open(recorder, in: directory)
     try await files.commit(WriteBatch([.put("a", Data("1".utf8))]), from: origin)
     try await files.close()
     try Data("edited".utf8).write(to: directory.url.appendingPathComponent("files/a"))
-    let again = try await EventStore.file.open(recorder, in: directory)
+    let again = try await TestedStore.file.open(recorder, in: directory)
     let event = try await recorder.first { if case .recovered = $0.kind { true } else { false } }
     guard case .recovered(let report) = event.kind else { throw TestFailure("\(event)") }
     #expect(report.edited == 1 && event.location == again.description)

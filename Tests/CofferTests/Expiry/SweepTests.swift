@@ -1,22 +1,18 @@
 import Coffer
-import CofferEncryption
 import CofferFiles
 import CofferSQLite
-import CofferSecrets
 import CofferTestSupport
 import CofferTesting
 import Foundation
 import Testing
 
 @Suite(.serialized) struct SweepTests {
-  enum Kind: CaseIterable { case memory, database, files, sealed }
-
   private let clock = SettableClock()
   private let origin = StoreOrigin()
 
   // Requirement 5.1
-  @Test(.timeLimit(.minutes(2)), arguments: Kind.allCases)
-  func expiredValuesAreSweptByALaterCommit(_ kind: Kind) async throws {
+  @Test(.timeLimit(.minutes(2)), arguments: TestedStore.with(.expiring))
+  func expiredValuesAreSweptByALaterCommit(_ kind: TestedStore) async throws {
     let directory = try TemporaryDirectory()
     let engine = try await open(kind, directory)
     let (token, other) = (KeyName("token"), KeyName("other"))
@@ -41,7 +37,7 @@ import Testing
 
   @Test(.timeLimit(.minutes(2))) func transactionsOfADatabaseSweep() async throws {
     let directory = try TemporaryDirectory()
-    let engine = try await open(.database, directory)
+    let engine = try await open(.sqlite, directory)
     guard let engine = engine as? SQLiteEngine else { throw Missing() }
     let (token, header) = (KeyName("token"), TransactionHeader(origin: origin, durability: .relaxed))
     try await engine.transact(header) { [clock] in
@@ -58,8 +54,8 @@ import Testing
   }
 
   // Requirement 5.1
-  @Test(.timeLimit(.minutes(2)), arguments: [Kind.memory, .database, .files])
-  func aSweepRemovesNoNewerValue(_ kind: Kind) async throws {
+  @Test(.timeLimit(.minutes(2)), arguments: TestedStore.with(.plain, .expiring))
+  func aSweepRemovesNoNewerValue(_ kind: TestedStore) async throws {
     let directory = try TemporaryDirectory()
     let engine = try await open(kind, directory)
     let keys = try (0..<300).map { try KeyName("k/\($0)") }
@@ -90,7 +86,7 @@ import Testing
 
   @Test func aBackupKeepsTheExpiry() async throws {
     let directory = try TemporaryDirectory()
-    for (number, kind) in [Kind.database, .files].enumerated() {
+    for (number, kind) in TestedStore.with(.local, .plain, .expiring).enumerated() {
       let engine = try await open(kind, directory)
       let key = KeyName("token")
       try await put(key, 60, in: engine)
@@ -121,22 +117,8 @@ import Testing
     try await engine.commit(WriteBatch([.put(key, Data("v".utf8), attributes)]), from: origin)
   }
 
-  private func open(_ kind: Kind, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
-    var database = SQLiteEngine.Configuration()
-    database.clock = clock.storeClock
-    var slots = SlotEngine.Configuration()
-    slots.clock = clock.storeClock
-    var options = StoreOptions()
-    options.database = database
-    options.slots = slots
-    options.keychain.store = slots
-    options.passphrase = { _ in .provided { Data("correct horse battery".utf8) } }
-    return switch kind {
-    case .memory: MemoryEngine(clock: clock.storeClock)
-    case .database: try await StoreLocation.sqlite(path: directory.path("store.db")).open(options)
-    case .files: try await StoreLocation.files(directory: directory.path("files")).open(options)
-    case .sealed: try await StoreLocation.sealed(path: directory.path("a.sealed")).open(options)
-    }
+  private func open(_ kind: TestedStore, _ directory: TemporaryDirectory) async throws -> any StorageEngine {
+    try await kind.open(in: directory.url, StoreOptions(clock: clock.storeClock))
   }
 
   private struct Missing: Error {}

@@ -98,43 +98,6 @@ struct HintsTests {
     try await engine.close()
   }
 
-  @Test("A process hears all concurrent commits of two others, each once and in order")
-  func concurrent() async throws {
-    let (engines, listener) = ([try await open(), try await open()], try await open())
-    let stream = listener.changes(since: nil)
-    let (writers, rounds) = (8, 40)
-    let heard = Task {
-      var commits: [StoreCommit] = []
-      for await change in stream {
-        guard case .commit(let commit) = change else { return commits }
-        commits.append(commit)
-        if commits.count == engines.count * writers * rounds { break }
-      }
-      return commits
-    }
-    let made = Locked<Set<TransactionID>>([])
-    try await withThrowingTaskGroup(of: Void.self) { group in
-      for engine in engines {
-        for writer in 0..<writers {
-          group.addTask {
-            for round in 0..<rounds {
-              let key = try KeyName("k\(writer)")
-              let batch = WriteBatch([.put(key, Data("\(round)".utf8))], transaction: TransactionID())
-              let commit = try await engine.commit(batch, from: StoreOrigin())
-              if let id = commit.transaction { made.withLock { _ = $0.insert(id) } }
-            }
-          }
-        }
-      }
-      try await group.waitForAll()
-    }
-    let commits = await heard.value
-    let first = try #require(commits.first?.revision.rawValue)
-    #expect(commits.map(\.revision.rawValue) == Array(first..<(first + UInt64(commits.count))))
-    #expect(Set(commits.compactMap(\.transaction)) == made.withLock { $0 })
-    for engine in engines + [listener] { try await engine.close() }
-  }
-
   @Test("A process whose listening connection was ended listens again")
   func endedListener() async throws {
     let (engine, other) = (try await open(), try await open())

@@ -84,37 +84,6 @@ import Testing
     try await engine.close()
   }
 
-  @Test func everyCommitOfTwoOtherProcessesIsHeardOnceAndInOrder() async throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store.db")
-    let engine = try await SQLiteEngine.open(at: path)
-    let stream = engine.changes(since: nil)
-    let heard = Task { () -> [StoreCommit] in
-      var commits: [StoreCommit] = []
-      for await change in stream {
-        guard case .commit(let commit) = change else { throw TestFailure("received a reload") }
-        commits.append(commit)
-        if commits.count == 900 { break }
-      }
-      return commits
-    }
-    // This process writes, too, so that its own commits and those read from the journal have to be merged in order.
-    let helpers = try ["a", "b"].map { try HelperProcess(["write", path, "relaxed", $0, "300"]) }
-    let origin = StoreOrigin()
-    for index in 0..<300 {
-      try await engine.commit(WriteBatch([.put(KeyName("own/\(index)"), Data())], durability: .relaxed), from: origin)
-    }
-    for helper in helpers { _ = try helper.lines() }
-    let commits = try await finish(heard, within: .seconds(60))
-    #expect(commits.map(\.revision.rawValue) == Array(1...900))
-    #expect(commits.filter { $0.origin == origin }.count == 300)
-    #expect(Set(commits.compactMap(\.origin)).count == 3)
-    #expect(Set(commits.compactMap(\.transaction)).count == 900)
-    let keys = commits.filter { $0.origin != origin }.flatMap(\.changed.keys)
-    #expect(Set(keys).count == 1_200)
-    try await engine.close()
-  }
-
   @Test func aWriterThatDiesBeforeTheBellIsFoundByTheSlowPoll() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("store.db")

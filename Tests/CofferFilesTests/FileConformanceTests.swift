@@ -1,10 +1,11 @@
-import CofferCore
 import CofferFiles
+import CofferTestSupport
 import CofferTesting
-import Foundation
 import Testing
 
 @Suite(.serialized) struct FileConformanceTests {
+  private let conformance = TestedStore.file.conformance()
+
   // Requirements 0.28, 1.60, 4.15
   @Test(.serialized, arguments: StorageConformance.checks)
   func filesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
@@ -12,17 +13,6 @@ import Testing
   @Test(.serialized, arguments: StorageConformance.checks)
   func filesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
     try await conformance.twoDeep.run(check)
-  }
-
-  private var conformance: StorageConformance {
-    StorageConformance(
-      name: "file", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
-    ) { location in
-      var configuration = SlotEngine.Configuration()
-      configuration.maximumValueSize = location.maximumValueSize ?? 1 << 30
-      configuration.journalRetention = 64
-      return try await SlotEngine.files(in: location.directory, configuration: configuration)
-    }
   }
 
   /// The adapter through the four methods of `StorageAdapter` only.

@@ -1,32 +1,21 @@
-import CofferCore
 import CofferFileSystem
 import CofferFiles
+import CofferTestSupport
 import CofferTesting
 import Foundation
 import Testing
 
 @Suite(.serialized) struct PreferencesConformanceTests {
+  private let conformance = TestedStore.prefs.conformance(largest: 16 << 20)
+
   // Requirements 0.28, 4.15
   @Test(.serialized, arguments: StorageConformance.checks)
   func preferencesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 
-  @Test(.serialized, arguments: StorageConformance.checks)
+  // Decorators forward to the engine of files here, too, whose suite runs all checks behind them.
+  @Test(.serialized, arguments: isProving ? StorageConformance.checks : StorageConformance.everySixth)
   func preferencesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
     try await conformance.twoDeep.run(check)
-  }
-
-  private var conformance: StorageConformance {
-    StorageConformance(
-      name: "prefs", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
-    ) { location in
-      var configuration = SlotEngine.Configuration()
-      configuration.maximumValueSize = location.maximumValueSize ?? 16 << 20
-      configuration.journalRetention = 64
-      return try await SystemDirectories.$current.withValue(PreferenceFixture.system(location.directory.path)) {
-        [configuration] in
-        try await SlotEngine.preferences(suite: "com.example.shop", configuration: configuration)
-      }
-    }
   }
 
   /// The adapter through the four methods of `StorageAdapter` only.

@@ -50,19 +50,9 @@ import Testing
     #expect(try await conformance.run(check) == .passed)
   }
 
-  /// Each check takes two seconds, so only every sixth runs here.
-  private static let slice = StorageConformance.checks.enumerated().filter { $0.offset % 6 == 0 }.map(\.element)
-
-  /// Runs the checks through engine decorators.
-  @Test(.serialized, arguments: slice)
+  /// Runs checks through engine decorators: each takes two seconds.
+  @Test(.serialized, arguments: isProving ? StorageConformance.checks : StorageConformance.everySixth)
   func keychainConformsBehindDecorators(_ check: StorageConformance.Check) async throws {
-    let fixture = try KeyringFixture()
-    try await conformance(fixture).twoDeep.run(check)
-  }
-
-  /// Runs all checks, with `./run prove`.
-  @Test(.serialized, .enabled(if: isProving, "long: ./run prove"), arguments: StorageConformance.checks)
-  func proveThatTheKeyringConformsBehindDecorators(_ check: StorageConformance.Check) async throws {
     let fixture = try KeyringFixture()
     try await conformance(fixture).twoDeep.run(check)
   }

@@ -1,29 +1,16 @@
-import CofferCore
-import CofferFiles
-import CofferSecrets
+import CofferTestSupport
 import CofferTesting
-import Foundation
 import Testing
 
 @Suite(.serialized) struct SealedConformanceTests {
+  private let conformance = TestedStore.sealed.conformance(largest: 64 << 10)
+
   @Test(.serialized, arguments: StorageConformance.checks)
   func sealedFilesConform(_ check: StorageConformance.Check) async throws { try await conformance.run(check) }
 
-  @Test(.serialized, arguments: StorageConformance.checks)
+  // Decorators forward to the engine of files here, too, whose suite runs all checks behind them.
+  @Test(.serialized, arguments: isProving ? StorageConformance.checks : StorageConformance.everySixth)
   func sealedFilesConformBehindDecorators(_ check: StorageConformance.Check) async throws {
     try await conformance.twoDeep.run(check)
-  }
-
-  private var conformance: StorageConformance {
-    StorageConformance(
-      name: "sealed", options: .init(handles: .openAgain, commitsToOutrunJournal: 200)
-    ) { location in
-      var configuration = SlotEngine.Configuration()
-      configuration.maximumValueSize = location.maximumValueSize ?? 64 << 10
-      configuration.journalRetention = 64
-      return try await SlotEngine.sealed(
-        at: location.directory.appendingPathComponent("secrets.sealed"), passphrase: passphrase("correct horse"),
-        configuration: configuration, cost: cheap)
-    }
   }
 }

@@ -9,7 +9,8 @@ extension StoreFile {
   /// Creates a log of a store's own.
   func makeWriteLog(_ room: Int, of store: UInt64) throws -> WriteLog {
     func make() throws -> WriteLog { try WriteLog(in: writeLogs, room: room, store: store, location: description) }
-    // Meanwhile an opening may lock the file before its owner does, or another store take the empty directory away.
+    // Meanwhile an opening may lock or remove the file before its owner locks it, or another store take the empty
+    // directory away.
     for _ in 0..<4 {
       do { return try make() } catch let error as StorageError
         where error.underlying.map({ [ENOENT, EWOULDBLOCK].contains(Int32($0.code)) }) ?? false
@@ -73,6 +74,8 @@ extension SQLiteEngine {
   private func replay(_ log: LeftWriteLog) async throws -> Bool {
     let store = try openStore()
     let content = try await runBlocking { try log.content() }
+    // Its process was killed while it created the log.
+    guard content.prefix(WriteLog.start).contains(where: { $0 != 0 }) else { return true }
     // A file that is none of this store's logs stays.
     guard let records = WriteLogRecord.records(of: content, store: store.name) else { return false }
     guard let first = records.first, let last = records.last else { return true }

@@ -68,6 +68,9 @@ package final class WriteLog: Sendable {
     var failure: (call: String, errno: Int32)?
     // The lock says that the log is in use; it ends with the process.
     if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { failure = ("flock", errno) }
+    // An opening may have removed the file before it was locked.
+    var status = stat()
+    if failure == nil, fstat(descriptor, &status) != 0 || status.st_nlink == 0 { failure = ("open", ENOENT) }
     // First, so that a log which was not completed is known as one.
     if failure == nil, header.withUnsafeBytes({ pwrite(descriptor, $0.baseAddress, $0.count, 0) }) != header.count {
       failure = ("write", errno)

@@ -152,6 +152,24 @@ import Testing
     }
   }
 
+  @Test func aLogThatWasNotCompletedIsRemoved() async throws {
+    for content in [Data(), Data(count: 64), Data(count: 1 << 20)] {
+      try FileManager.default.createDirectory(atPath: logs, withIntermediateDirectories: true)
+      try content.write(to: URL(fileURLWithPath: "\(logs)/1f"))
+      let engine = try await SQLiteEngine.open(at: path)
+      #expect(!FileManager.default.fileExists(atPath: logs))
+      try await engine.close()
+    }
+    // What is none of ours stays.
+    try FileManager.default.createDirectory(atPath: logs, withIntermediateDirectories: true)
+    for name in ["1f", "notes"] {
+      try Data("a text of somebody".utf8).write(to: URL(fileURLWithPath: "\(logs)/\(name)"))
+    }
+    let engine = try await SQLiteEngine.open(at: path)
+    #expect(names() == ["1f", "notes"])
+    try await engine.close()
+  }
+
   @Test func aStoreThatWasPutBackTakesNothingOfALaterOne() async throws {
     let first = TypedStore(engine: try await SQLiteEngine.open(at: path))
     try await first.save("old", for: "a")

@@ -21,7 +21,9 @@ extension StoreFile {
 
   /// The logs that killed processes have left.
   func leftWriteLogs() -> some Sequence<LeftWriteLog> {
-    let names = access(writeLogs, F_OK) == 0 ? try? FileManager.default.contentsOfDirectory(atPath: writeLogs) : nil
+    var status = stat()
+    let isThere = lstat(writeLogs, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    let names = isThere ? try? FileManager.default.contentsOfDirectory(atPath: writeLogs) : nil
     return (names ?? []).lazy.compactMap { name in
       UInt64(name, radix: 16).flatMap { LeftWriteLog(writeLogs + "/" + name, $0) }
     }
@@ -31,7 +33,7 @@ extension StoreFile {
   func removeWriteLogs() { for log in leftWriteLogs() { log.remove() } }
 }
 
-/// A log whose process has ended.
+/// A log whose process has ended. Other files are none.
 final class LeftWriteLog: Sendable {
   let identity: UInt64
   private let path: String
@@ -43,6 +45,10 @@ final class LeftWriteLog: Sendable {
     (self.path, self.identity) = (path, identity)
     guard descriptor >= 0 else { return nil }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { return nil }
+    // Zeros are all that a process has left which was killed while it created the log.
+    var magic = Data(count: WriteLog.magic.count)
+    _ = magic.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
+    guard magic == WriteLog.magic || magic.allSatisfy({ $0 == 0 }) else { return nil }
   }
 
   deinit { if descriptor >= 0 { Foundation.close(descriptor) } }
@@ -74,9 +80,8 @@ extension SQLiteEngine {
   private func replay(_ log: LeftWriteLog) async throws -> Bool {
     let store = try openStore()
     let content = try await runBlocking { try log.content() }
-    // Its process was killed while it created the log.
     guard content.prefix(WriteLog.start).contains(where: { $0 != 0 }) else { return true }
-    // A file that is none of this store's logs stays.
+    // A log of another store stays.
     guard let records = WriteLogRecord.records(of: content, store: store.name) else { return false }
     guard let first = records.first, let last = records.last else { return true }
     while true {

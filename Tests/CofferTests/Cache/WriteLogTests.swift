@@ -165,8 +165,17 @@ import Testing
     for name in ["1f", "notes"] {
       try Data("a text of somebody".utf8).write(to: URL(fileURLWithPath: "\(logs)/\(name)"))
     }
+    for isNew in [false, true] {
+      if isNew { for suffix in ["", "-wake"] { try? FileManager.default.removeItem(atPath: path + suffix) } }
+      let engine = try await SQLiteEngine.open(at: path)
+      #expect(names() == ["1f", "notes"])
+      try await engine.close()
+    }
+    try FileManager.default.moveItem(atPath: logs, toPath: directory.path("elsewhere"))
+    try Data().write(to: URL(fileURLWithPath: directory.path("elsewhere/2f")))
+    try FileManager.default.createSymbolicLink(atPath: logs, withDestinationPath: directory.path("elsewhere"))
     let engine = try await SQLiteEngine.open(at: path)
-    #expect(names() == ["1f", "notes"])
+    #expect(names() == ["1f", "2f", "notes"])
     try await engine.close()
   }
 

@@ -101,10 +101,16 @@ package final class WriteLog: Sendable {
     #endif
   }
 
-  /// Adds one record of several operations, of which a killed process leaves all or none.
+  /// Adds a record of one operation.
   /// - Parameter revision: the newest revision of the store.
   /// - Returns: `false` if there is no room until earlier records are released.
-  package func append(_ items: some Collection<Item>, at revision: StoreRevision) -> Bool {
+  package func append(_ item: Item, at revision: StoreRevision) -> Bool { add(CollectionOfOne(item), revision) }
+
+  /// Adds one record of several operations, of which a killed process leaves all or none.
+  package func append(_ items: [Item], at revision: StoreRevision) -> Bool { add(items, revision) }
+
+  // Generic only within the module, where it is specialized.
+  private func add(_ items: some Collection<Item>, _ revision: StoreRevision) -> Bool {
     let count = WriteLogRecord.size(of: items)
     return state.withLock { state in
       guard let base = UnsafeMutableRawPointer(bitPattern: state.address) else { return false }
@@ -131,7 +137,7 @@ package final class WriteLog: Sendable {
   }
 
   /// Whether a record of these operations has room in an empty log.
-  package func hasRoom(for items: some Collection<Item>) -> Bool {
+  package func hasRoom(for items: [Item]) -> Bool {
     Self.start + WriteLogRecord.size(of: items) + 8 <= size
   }
 

@@ -179,7 +179,13 @@ package final class WriteBuffer: Sendable {
         guard size <= room + replaced else { return false }
       }
       if let log = log(&state), !items.contains(where: { encryption?.isEncrypted($0.key) ?? false }) {
-        guard log.append(items.lazy.map(Self.logged), at: engine.latestRevision) else { return false }
+        let isLogged =
+          if items.count == 1, let item = items.first {
+            log.append(Self.logged(item), at: engine.latestRevision)
+          } else {
+            log.append(items.map(Self.logged), at: engine.latestRevision)
+          }
+        guard isLogged else { return false }
       } else {
         state.isLogged = false
       }

@@ -1,4 +1,5 @@
 import CofferCore
+import CofferFileSystem
 import CofferFiles
 import CofferSecrets
 import Foundation
@@ -88,6 +89,18 @@ protocol ImportOrigin: Sendable {
   func read(_ name: String) throws -> ImportedOriginal?
   /// Removes originals that have not changed since they were read, and returns for each whether it is removed.
   func remove(_ originals: [ImportedOriginal]) throws -> [Bool]
+}
+
+/// Returns the content of a regular file of at most 256 MiB, all of which is in memory.
+func importedFile(_ path: String) throws -> Data {
+  let parts = PathParts(path)
+  guard let name = parts.names.last,
+    let file = try Directory(parts.parent, location: path).read(name, limit: 256 << 20)
+  else {
+    throw StorageError(
+      .notFound, "There is no file at this path.", advice: "Check the path. Nothing was changed.", location: path)
+  }
+  return file.data
 }
 
 /// A value as it was read from an origin.

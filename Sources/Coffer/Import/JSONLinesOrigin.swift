@@ -1,5 +1,4 @@
 import CofferCore
-import CofferFileSystem
 import Foundation
 
 /// The lines of a file, each with the key and the value of an entry as JSON.
@@ -9,9 +8,6 @@ struct JSONLinesOrigin: ImportOrigin {
   private var lines: [KeyName: Substring.UTF8View] = [:]
   private var repeated: Set<KeyName> = []
 
-  /// The maximum size of the file in bytes: it is in memory as a whole.
-  private static let limit = 256 << 20
-
   private struct Line: Decodable { let key: String }
 
   private struct Value: Decodable {
@@ -20,14 +16,7 @@ struct JSONLinesOrigin: ImportOrigin {
   }
 
   init(_ path: String) throws {
-    let parts = PathParts(path)
-    guard let name = parts.names.last,
-      let file = try Directory(parts.parent, location: path).read(name, limit: Self.limit)
-    else {
-      throw StorageError(
-        .notFound, "There is no file at this path.", advice: "Check the path. Nothing was changed.", location: path)
-    }
-    guard let text = String(validating: file.data, as: UTF8.self) else {
+    guard let text = String(validating: try importedFile(path), as: UTF8.self) else {
       throw StorageError(
         .decodingFailed, "The file is not text in UTF-8.", advice: "Check the path. Nothing was changed.",
         location: path)

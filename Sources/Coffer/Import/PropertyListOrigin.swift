@@ -1,5 +1,4 @@
 import CofferCore
-import CofferFileSystem
 import CofferFiles
 import Foundation
 
@@ -11,25 +10,16 @@ struct PropertyListOrigin: ImportOrigin {
   private let keepsTypes: Bool
   private let isDecoded: Bool
 
-  /// The maximum size of the file in bytes: it is in memory as a whole.
-  private static let limit = 256 << 20
-
   init(_ path: String, keepsTypes: Bool, isDecoded: Bool) throws {
-    let parts = PathParts(path)
-    guard let name = parts.names.last,
-      let file = try Directory(parts.parent, location: path).read(name, limit: Self.limit)
-    else {
-      throw StorageError(
-        .notFound, "There is no file at this path.", advice: "Check the path. Nothing was changed.", location: path)
-    }
-    guard !file.data.starts(with: Data("SQLite format 3\0".utf8)) else {
+    let data = try importedFile(path)
+    guard !data.starts(with: Data("SQLite format 3\0".utf8)) else {
       throw StorageError(
         .unsupported, "The file is a SQLite database, not a property list.",
         advice: "Name its table and the columns with the names and the values. Nothing was changed.", location: path)
     }
     let document: PropertyListDocument
     do {
-      document = try PropertyListFormat().decode(file.data)
+      document = try PropertyListFormat().decode(data)
     } catch let error as StorageError {
       throw error.locating(at: path)
     }

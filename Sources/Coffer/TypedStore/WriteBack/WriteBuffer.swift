@@ -78,6 +78,7 @@ package final class WriteBuffer: Sendable {
   private let location: String
   private let capabilities: StoreCapabilities
   private let state = Locked(State())
+
   init?(engine: any StorageEngine, cache: DecodedCache?, origin: StoreOrigin, policy: WritePolicy) {
     guard case .back(let policy) = policy else { return nil }
     self.engine = engine

@@ -16,8 +16,11 @@ extension AnyStorageMigration {
   }
 
   /// Creates a migration that converts the value of an older key, and moves it.
-  /// - Parameter transform: converts an older value. It may run more than once for one value, so it must have no side
-  ///   effects. If it throws, both values are unchanged.
+  /// - Parameters:
+  ///   - source: the older key.
+  ///   - key: the key that receives the value.
+  ///   - transform: converts an older value. It may run more than once for one value, so it must have no side effects.
+  ///     If it throws, both values are unchanged.
   public init<Source: StorageKey, Key: StorageKey>(
     from source: Source, to key: Key, transform: @escaping @Sendable (Source.Value) async throws -> Key.Value
   ) {
@@ -34,8 +37,11 @@ extension AnyStorageMigration {
   ///   Name(first: values[first] ?? "", last: values[last] ?? "")
   /// }
   /// ```
-  /// - Parameter combine: makes the new value of the older ones, of which there is at least one. It may run more than
-  ///   once, so it must have no side effects. If it throws, all values are unchanged.
+  /// - Parameters:
+  ///   - sources: the older keys.
+  ///   - key: the key that receives the value.
+  ///   - combine: makes the new value of the older ones, of which there is at least one. It may run more than once, so
+  ///     it must have no side effects. If it throws, all values are unchanged.
   public init<Key: StorageKey>(
     from sources: [AnyStorageKey], to key: Key, combine: @escaping @Sendable (Values) async throws -> Key.Value
   ) {

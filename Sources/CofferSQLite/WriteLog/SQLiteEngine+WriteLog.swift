@@ -80,7 +80,10 @@ extension SQLiteEngine {
   private func replay(_ log: LeftWriteLog) async throws -> Bool {
     let store = try openStore()
     let content = try await runBlocking { try log.content() }
-    guard content.prefix(WriteLog.start).contains(where: { $0 != 0 }) else { return true }
+    // Its process was killed while it created the log.
+    guard content.count > WriteLog.start, content.prefix(WriteLog.start).contains(where: { $0 != 0 }) else {
+      return true
+    }
     // A log of another store stays.
     guard let records = WriteLogRecord.records(of: content, store: store.name) else { return false }
     guard let first = records.first, let last = records.last else { return true }

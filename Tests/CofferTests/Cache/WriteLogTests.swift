@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test func aLogThatWasNotCompletedIsRemoved() async throws {
-    for content in [Data(), Data(count: 64), Data(count: 1 << 20)] {
+    for content in [Data(), Data("COFFPEND and less".utf8), Data(count: 64), Data(count: 1 << 20)] {
       try FileManager.default.createDirectory(atPath: logs, withIntermediateDirectories: true)
       try content.write(to: URL(fileURLWithPath: "\(logs)/1f"))
       let engine = try await SQLiteEngine.open(at: path)

@@ -29,9 +29,8 @@ import CofferCore
     }
 
     // Calls wait for the keyring's daemon, which syncs its file but not the file's directory.
+    let traits: SlotTraits = [.listsSlowly, .keepsSecrets]
     let readsBlock = true
-    let listsSlowly = true
-    let keepsSecrets = true
 
     static let schema = "coffer.Secret"
 
@@ -165,7 +164,7 @@ import CofferCore
       case .value(let key): try item(of: key)
       case .staged(let id): try item(.staged, id)
       case .retained(let id): try item(.retained, id)
-      case .quarantined(let id): try item(.quarantined, id)
+      case .quarantined(let name): try SlotID(name).flatMap { try item(.quarantined, $0) }
       }
     }
 
@@ -193,8 +192,8 @@ import CofferCore
       let version = version(of: item) ?? SlotID(owner: 0, number: 0)
       var path: UInt64 = 0xCBF2_9CE4_8422_2325  // FNV-1a, to distinguish items of one key
       for byte in item.path.description.utf8 { path = (path ^ UInt64(byte)) &* 0x100_0000_01B3 }
-      return SlotStamp(
-        version.owner, version.number, UInt64(bitPattern: Int64(item.modified.timeIntervalSince1970)), path)
+      let date = UInt64(bitPattern: Int64(item.modified.timeIntervalSince1970))
+      return SlotStamp(version.owner, version.number, date ^ path)
     }
 
     // MARK: Reading
@@ -218,36 +217,32 @@ import CofferCore
       try client.operation { try item(in: slot).map { SlotPresence(stamp: Self.stamp(of: $0)) } }
     }
 
-    func list() throws -> [Slot] {
+    func list() throws -> [ListedSlot] {
       let items = try items(with: [])
       note(items)
-      return items.compactMap { item in
-        guard let slot = Self.slot(of: item) else {
-          return item.text(of: Attribute.account).flatMap(KeyringAccount.key).map { .value($0) }
+      var values: [KeyName: [KeyringItem]] = [:]
+      var waiting: Set<Slot> = []
+      for item in items {
+        switch (Self.slot(of: item), Self.version(of: item)) {
+        case (nil, _):
+          if let key = item.text(of: Attribute.account).flatMap(KeyringAccount.key) {
+            values[key, default: []] += [item]
+          }
+        case (Waiting.staged.rawValue, let id?): waiting.insert(.staged(id))
+        case (Waiting.retained.rawValue, let id?): waiting.insert(.retained(id))
+        default: break
         }
-        guard let id = Self.version(of: item) else { return nil }
-        return switch Waiting(rawValue: slot) {
-        case .staged: .staged(id)
-        case .retained: .retained(id)
-        case .quarantined, nil: nil
+      }
+      return waiting.map { ListedSlot($0) }
+        + values.map { key, items in
+          ListedSlot(.value(key), Self.newest(items).map { SlotPresence(stamp: Self.stamp(of: $0)) })
         }
-      }.uniqued
     }
 
     func quarantined() throws -> [QuarantinedItem] {
       try items(with: [KeyringAttribute(Attribute.slot, Waiting.quarantined.rawValue)]).compactMap { item in
         Self.version(of: item).map { QuarantinedItem(name: $0.description, date: item.modified, size: nil) }
       }
-    }
-
-    func stamps() throws -> [KeyName: SlotPresence]? {
-      let items = try items(with: []).filter { Self.slot(of: $0) == nil }
-      let byKey = Dictionary(grouping: items) { $0.text(of: Attribute.account).flatMap(KeyringAccount.key) }
-      var stamps: [KeyName: SlotPresence] = [:]
-      for case (let key?, let items) in byKey {
-        stamps[key] = Self.newest(items).map { SlotPresence(stamp: Self.stamp(of: $0)) }
-      }
-      return stamps
     }
 
     /// Returns the accessibility class that is recorded in an item, or `nil` if there is none.
@@ -258,7 +253,7 @@ import CofferCore
 
     // MARK: Writing
 
-    func checkWritable() throws {
+    func prepare(_ keys: [KeyName]) throws {
       try client.operation {
         try requireOpen()
         try refuseNewKeyring()
@@ -266,46 +261,46 @@ import CofferCore
       }
     }
 
-    func stage(
-      _ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes
-    ) throws -> SlotStamp? {
-      let accessibility = attributes.accessibility ?? defaultAccessibility
+    func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent {
+      switch slot {
+      case .value:
+        throw StorageError.unsupported("writing a value outside of a batch", advice: "Stage and move it.", location: "")
+      case .staged(let id):
+        let accessibility = attributes.accessibility ?? defaultAccessibility
+        try stage(data, id, of: key, accessibility)
+        // No stamp: moving the item changes its date.
+        return SlotContent(data, version: id, attributes: ValueAttributes(accessibility))
+      case .retained(let id): try create(data, .retained, id)
+      case .quarantined(let name): if let id = SlotID(name) { try create(data, .quarantined, id) }
+      }
+      return SlotContent(data)
+    }
+
+    private func stage(_ data: Data, _ id: SlotID, of key: KeyName?, _ accessibility: KeychainAccessibility) throws {
+      let account = key.map { ": \($0.string.escapingControlCharacters)" } ?? ""
       do {
-        try create(data, .staged, id, label: "\(scope.service): \(key.string.escapingControlCharacters)", accessibility)
+        try create(data, .staged, id, label: scope.service + account, accessibility)
       } catch let error as StorageError where error.code == .outcomeUnknown {
         // The item may exist, but has no effect without its commit; the recovery of a later handle removes it.
         throw StorageError(
           .unavailable, "The keyring did not confirm within the timeout that it stored the value.",
           advice: "Nothing was changed. Try again.", underlying: error.underlying)
       }
-      return nil  // Moving it changes its date.
-    }
-
-    func attributes(staging data: Data, for key: KeyName, attributes: ValueAttributes) -> ValueAttributes {
-      ValueAttributes(attributes.accessibility ?? defaultAccessibility)
-    }
-
-    func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
-      switch slot {
-      case .value, .staged:
-        throw StorageError.unsupported("writing a value outside of a batch", advice: "Stage and move it.", location: "")
-      case .retained(let id): try create(data, .retained, id, label: scope.service, defaultAccessibility)
-      case .quarantined(let id): try create(data, .quarantined, id, label: scope.service, defaultAccessibility)
-      }
-      return nil
     }
 
     private func create(
-      _ data: Data, _ waiting: Waiting, _ id: SlotID, label: String, _ accessibility: KeychainAccessibility
+      _ data: Data, _ waiting: Waiting, _ id: SlotID, label: String? = nil,
+      _ accessibility: KeychainAccessibility? = nil
     ) throws {
       let attributes = [
         KeyringAttribute(Attribute.slot, waiting.rawValue), KeyringAttribute(Attribute.version, id.description),
-        KeyringAttribute(Attribute.accessibility, accessibility.name),
+        KeyringAttribute(Attribute.accessibility, (accessibility ?? defaultAccessibility).name),
       ]
       _ = try client.operation {
         try client.create(
-          label: label, [KeyringAttribute(Attribute.schema, Self.schema)] + scopeAttributes + attributes,
-          secret: data, replace: true, in: home())
+          label: label ?? scope.service,
+          [KeyringAttribute(Attribute.schema, Self.schema)] + scopeAttributes + attributes, secret: data, replace: true,
+          in: home())
       }
     }
 
@@ -345,8 +340,10 @@ import CofferCore
       return Self.stamp(of: moved)
     }
 
-    func copy(_ source: Slot, to target: Slot) throws {
-      try client.operation { if let content = try read(source) { _ = try write(content.data, to: target) } }
+    func copy(_ key: KeyName, to version: SlotID) throws {
+      try client.operation {
+        if let content = try content(of: .value(key)) { try create(content.data, .retained, version) }
+      }
     }
 
     func delete(_ slot: Slot) throws {

@@ -37,12 +37,12 @@ package enum KeychainInspection {
       // Without a journal there is no record of keyring files, so the directories of a listing do not matter.
       let slots = slots(scope, control: "/dev/null", configuration)
       let found = try await runBlocking { try slots.list() }
-      guard !found.contains(where: \.isStaged) else {
+      guard !found.contains(where: \.slot.isStaged) else {
         throw StorageError(
           .unavailable, "A program with another data directory has not finished writing to the keyring.",
           advice: "Run it again, or set XDG_DATA_HOME to its directory.", location: scope.description)
       }
-      return found.compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
+      return found.compactMap(\.key).sorted()
     #else
       throw StorageError(
         .unsupported, "This program was built without support for the desktop's keyring, and cannot ask it.",

@@ -20,14 +20,14 @@ final class ShelfSlots: Slots {
 
   func read(_ slot: Slot) throws -> SlotContent? { items.withLock { $0[slot] }.map { SlotContent($0) } }
 
-  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+  func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent {
     items.withLock { $0[slot] = data }
-    return nil
+    return SlotContent(data)
   }
 
   func delete(_ slot: Slot) throws { items.withLock { $0[slot] = nil } }
 
-  func list() throws -> [Slot] { items.withLock { Array($0.keys) } }
+  func list() throws -> [ListedSlot] { items.withLock { $0.keys.map { ListedSlot($0) } } }
 
   /// Changes a value as another program would, past the engine.
   func put(_ key: KeyName, _ data: Data?) { items.withLock { $0[.value(key)] = data } }

@@ -8,14 +8,16 @@ import Testing
 private final class SlowSlots: Slots {
   let shelf = ShelfSlots()
   let lists = Locked(0)
+  let traits: SlotTraits = [.listsSlowly]
   let readsBlock = true
-  let listsSlowly = true
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
-  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
+  func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent {
+    try shelf.write(data, to: slot, of: key, attributes: attributes)
+  }
   func delete(_ slot: Slot) throws { try shelf.delete(slot) }
 
-  func list() throws -> [Slot] {
+  func list() throws -> [ListedSlot] {
     lists.withLock { $0 += 1 }
     return try shelf.list()
   }

@@ -13,21 +13,27 @@ private final class UnsteadySlots: Slots {
   private let synced = Locked<Set<Slot>>([])
 
   func read(_ slot: Slot) throws -> SlotContent? { try shelf.read(slot) }
-  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? { try shelf.write(data, to: slot) }
-  func list() throws -> [Slot] { try shelf.list() }
+  func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent {
+    try shelf.write(data, to: slot, of: key, attributes: attributes)
+  }
+  func list() throws -> [ListedSlot] { try shelf.list() }
+  private func all() throws -> [Slot] { try list().map(\.slot) }
 
-  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
-    if isAlone { return }
-    let present = try list()
+  func sync(_ changes: SlotSync) throws {
+    switch changes {
+    case .staged(_, isAlone: true), .values: return
+    case .staged(_, isAlone: false), .allStaged: break
+    }
+    let present = try all()
     synced.withLock { $0 = Set(present) }
   }
 
   /// Loses the staged values whose names are not synced.
   func losePower() throws {
-    for slot in try list() where slot.isStaged && !synced.withLock({ $0.contains(slot) }) { try shelf.delete(slot) }
+    for slot in try all() where slot.isStaged && !synced.withLock({ $0.contains(slot) }) { try shelf.delete(slot) }
   }
 
-  func loseStaged() throws { for slot in try list() where slot.isStaged { try shelf.delete(slot) } }
+  func loseStaged() throws { for slot in try all() where slot.isStaged { try shelf.delete(slot) } }
 
   func delete(_ slot: Slot) throws {
     if case .value(let key) = slot, failing.withLock({ $0.contains(key) }) {
@@ -41,7 +47,7 @@ private final class UnsteadySlots: Slots {
       throw StorageError(.inputOutput, "The shelf is stuck.")
     }
     guard let content = try read(source) else { throw StorageError(.notFound, "There is nothing to move.") }
-    _ = try write(content.data, to: target)
+    _ = try write(content.data, to: target, of: nil, attributes: .none)
     try delete(source)
     return nil
   }
@@ -117,7 +123,7 @@ extension Slot {
     let again = try await open()
     #expect(try await again.entry(KeyName("key"))?.value == Data("fourth".utf8))
     #expect(again.latestRevision == revision)
-    #expect(try Set(slots.list()) == [.value(key), .value(KeyName("other"))])
+    #expect(try Set(slots.list().map(\.slot)) == [.value(key), .value(KeyName("other"))])
     try await again.close()
   }
 
@@ -202,14 +208,14 @@ extension Slot {
       }
       let error = await #expect(throws: StorageError.self) { try await engine.entry(key) }
       #expect(error?.code == .unfinished && error?.key == key, "\(String(describing: error))")
-      #expect(try slots.list().contains(.value(key)))
+      #expect(try slots.list().contains { $0.key == key })
       try await engine.close()
       engine = try await open()
     }
     slots.failing.withLock { $0 = [] }
     try await put(engine, "other", "x")
     #expect(try await engine.entry(key) == nil)
-    #expect(try !slots.list().contains(.value(key)))
+    #expect(try !slots.list().contains { $0.key == key })
     try await engine.close()
   }
 
@@ -229,7 +235,7 @@ extension Slot {
     }
     #expect(try await engine.entry(key)?.value == Data("third".utf8))
     try await engine.close()
-    #expect(try slots.list() == [.value(key)])
+    #expect(try slots.list().map(\.slot) == [.value(key)])
   }
 
   /// A removal can fail, for instance in a keyring that prompts the user: the value still exists and is not absent.

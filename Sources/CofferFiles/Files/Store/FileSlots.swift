@@ -14,8 +14,7 @@ final class FileSlots: Slots {
     let name: String
   }
 
-  let survivesPowerLoss = true
-  let stampsStaged = true
+  let traits: SlotTraits = [.survivesPowerLoss, .stampsStaged]
   let path: String
   private let name: String
   private let values, control, staged, retained, quarantine, names: Directory
@@ -54,13 +53,13 @@ final class FileSlots: Slots {
     case .value(let key): SlotFile(directory: values, name: FileName(key).string)
     case .staged(let id): SlotFile(directory: staged, name: id.description)
     case .retained(let id): SlotFile(directory: retained, name: id.description)
-    case .quarantined(let id): SlotFile(directory: quarantine, name: id.description)
+    case .quarantined(let name): SlotFile(directory: quarantine, name: name)
     }
   }
 
   func availability() -> StoreAvailability {
     do {
-      if isReadOnly { try values.requireInPlace() } else { try checkWritable() }
+      if isReadOnly { try values.requireInPlace() } else { try prepare([]) }
       return .available
     } catch {
       return .unavailable(reason: (error as? StorageError)?.message ?? "The directory cannot be used.")
@@ -83,13 +82,16 @@ final class FileSlots: Slots {
     return try file.directory.stamp(file.name).map { SlotPresence(stamp: SlotStamp($0)) }
   }
 
-  func checkWritable() throws {
+  func prepare(_ keys: [KeyName]) throws {
     try values.requireInPlace()
     try values.checkWritable()
+    for key in keys {
+      do { try prepare(key) } catch let error as StorageError { throw error.locating(at: self.name, key: key) }
+    }
   }
 
   /// Refuses a key whose file name is a directory, which a rename cannot replace, before anything is staged.
-  func prepare(_ key: KeyName) throws {
+  private func prepare(_ key: KeyName) throws {
     let name = FileName(key).string
     guard try !values.isDirectory(name) else {
       throw StorageError(
@@ -100,7 +102,7 @@ final class FileSlots: Slots {
     try keepName(of: key)
   }
 
-  func list() throws -> [Slot] {
+  func list() throws -> [ListedSlot] {
     try values.requireInPlace()
     var slots: [Slot] = []
     for name in try values.fileNames() {
@@ -112,20 +114,20 @@ final class FileSlots: Slots {
     }
     slots += try staged.fileNames().compactMap { SlotID($0).map { .staged($0) } }
     slots += try retained.fileNames().compactMap { SlotID($0).map { .retained($0) } }
-    return slots
+    return slots.map { ListedSlot($0) }
   }
 
   // MARK: Writing
 
-  func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+  func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent {
     let file = file(slot)
     if case .value(let key) = slot { try keepName(of: key) }
     guard case .staged = slot else {
       // Only a staged file may be written in place: the others must be complete whenever they are read.
       try file.directory.replace(file.name, with: data, through: staged)
-      return try file.directory.stamp(file.name).map { SlotStamp($0) }
+      return SlotContent(data, stamp: try file.directory.stamp(file.name).map { SlotStamp($0) })
     }
-    return SlotStamp(try file.directory.write(data, to: file.name, isSynced: false))
+    return SlotContent(data, stamp: SlotStamp(try file.directory.write(data, to: file.name, isSynced: false)))
   }
 
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
@@ -143,8 +145,8 @@ final class FileSlots: Slots {
     return nil  // A file keeps its inode, size and date.
   }
 
-  func copy(_ source: Slot, to target: Slot) throws {
-    let (from, to) = (file(source), file(target))
+  func copy(_ key: KeyName, to version: SlotID) throws {
+    let (from, to) = (file(.value(key)), file(.retained(version)))
     try from.directory.link(from.name, to: to.name, in: to.directory)
   }
 
@@ -159,18 +161,17 @@ final class FileSlots: Slots {
     try quarantine.quarantinedItems().filter { SlotID($0.name) != nil }
   }
 
-  /// Compares inode and modification time, but not the size: a file that was truncated by damage has another size, too.
-  func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool {
-    let (inode, seconds, nanoseconds) = (stamp.words.0, stamp.words.2, stamp.words.3)
-    return (inode, seconds, nanoseconds) == (recorded.words.0, recorded.words.2, recorded.words.3)
+  func sync(_ changes: SlotSync) throws {
+    switch changes {
+    case .staged(let versions, let isAlone):
+      try staged.syncFiles(versions.map(\.description))
+      if !isAlone { try staged.sync() }
+    case .allStaged:
+      try staged.syncFiles(nil)
+      try staged.sync()
+    case .values: try confirming(name) { try values.sync() }
+    }
   }
-
-  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
-    try staged.syncFiles(versions?.map(\.description))
-    if !isAlone { try staged.sync() }
-  }
-
-  func sync() throws { try values.sync() }
 
   // MARK: Keys of hashed names
 
@@ -236,5 +237,5 @@ final class FileSlots: Slots {
 }
 
 extension SlotStamp {
-  fileprivate init(_ stamp: FileStamp) { self.init(stamp.inode, stamp.size, stamp.seconds, stamp.nanoseconds) }
+  fileprivate init(_ stamp: FileStamp) { self.init(stamp.inode, stamp.seconds, stamp.nanoseconds, stamp.size) }
 }

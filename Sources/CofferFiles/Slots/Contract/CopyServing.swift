@@ -64,7 +64,7 @@ extension SlotHandle {
       if let lost = self.record(record, lostIn: content, key) { try SlotJournal.note(lost, key, committer) }
     }
     if !hasNewJournal {
-      for case .value(let key) in try slots.list() where !known.contains(key) && !waiting.contains(key) {
+      for key in try slots.list().compactMap(\.key) where !known.contains(key) && !waiting.contains(key) {
         try slots.delete(.value(key))
       }
     }

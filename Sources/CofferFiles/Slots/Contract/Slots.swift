@@ -10,12 +10,14 @@ package import Foundation
 /// ```swift
 /// final class ShelfSlots: Slots {
 ///   func read(_ slot: Slot) throws -> SlotContent? { try shelf.item(slot.description).map { SlotContent($0) } }
-///   func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
+///   func write(
+///     _ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes
+///   ) throws -> SlotContent {
 ///     try shelf.put(data, as: slot.description)
-///     return nil
+///     return SlotContent(data)
 ///   }
 ///   func delete(_ slot: Slot) throws { try shelf.remove(slot.description) }
-///   func list() throws -> [Slot] { try shelf.names.compactMap(Slot.init(description:)) }
+///   func list() throws -> [ListedSlot] { try shelf.names.compactMap(Slot.init(description:)).map { ListedSlot($0) } }
 /// }
 /// ```
 ///
@@ -23,24 +25,11 @@ package import Foundation
 /// called on a thread of Swift's cooperative pool, except `read` and `stamp` when ``readsBlock`` is false, which are
 /// called on the thread of the reader.
 package protocol Slots: Sendable {
-  /// Whether changes survive power loss once ``sync()`` has returned. The engine reports `powerLossSafety` only then.
-  var survivesPowerLoss: Bool { get }
+  /// What is true of all slots of the store.
+  var traits: SlotTraits { get }
 
-  /// Whether every staged value has a stamp from the beginning, which publishing does not change.
-  var stampsStaged: Bool { get }
-
-  /// Whether a read may block its thread, for instance because it calls another process.
+  /// Whether a read may block its thread now, for instance because it calls another process.
   var readsBlock: Bool { get }
-
-  /// Whether a listing costs a call for each value, so that recovery waits until one is needed.
-  var listsSlowly: Bool { get }
-
-  /// Whether nothing derived from a value may be written elsewhere, not even its checksum or size, since a short secret
-  /// could be guessed from them. Such a store reports the version of each value, or a stamp that changes with it.
-  var keepsSecrets: Bool { get }
-
-  /// Whether the store holds property list values, whose type an attribute names.
-  var holdsPropertyLists: Bool { get }
 
   /// Returns whether the store can be read and written now. It must not block for long, and never wait for the user.
   func availability() -> StoreAvailability
@@ -48,30 +37,30 @@ package protocol Slots: Sendable {
   /// Returns the content of a slot, or `nil` only when the slot is proven empty. Throws when that cannot be determined.
   func read(_ slot: Slot) throws -> SlotContent?
 
-  /// Writes the content of a slot atomically, replacing any existing content.
-  /// - Returns: A stamp that the slot keeps, wherever it is moved, until it is written again; `nil` if the store has
-  ///   no stamps or ``move(_:to:)`` changes them.
-  func write(_ data: Data, to slot: Slot) throws -> SlotStamp?
+  /// Returns the stamp of a slot without reading its content, or `nil` if the slot is empty.
+  func stamp(_ slot: Slot) throws -> SlotPresence?
 
-  /// Stages a version until its batch is committed.
+  /// Returns every slot that has content, in any order; quarantined ones may be missing.
+  func list() throws -> [ListedSlot]
+
+  /// Returns what the quarantine holds, in any order.
+  func quarantined() throws -> [QuarantinedItem]
+
+  /// Prepares the slots of values. Throws if no value could be published or removed now, or one of these could not be
+  /// published. Called before anything is staged.
+  func prepare(_ keys: [KeyName]) throws
+
+  /// Writes the content of a slot atomically, replacing any existing content.
   /// - Parameters:
   ///   - data: the bytes of the value.
-  ///   - id: the version.
-  ///   - key: the key of the value.
+  ///   - slot: the slot: that of a staged version until its batch is committed.
+  ///   - key: the key of the value, if it is known.
   ///   - attributes: the attributes stored with the value. The journal keeps them; a store keeps only those that it can
   ///     represent, such as the type of a preference, and reports them as ``SlotContent/attributes``.
-  /// - Returns: The stamp that ``write(_:to:)`` returns.
-  func stage(_ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes) throws -> SlotStamp?
-
-  /// Returns the ``SlotContent/attributes`` that the store will report for a value staged now, once it is published.
-  /// The journal records them, so that a listing reports the same attributes as a read.
-  func attributes(staging data: Data, for key: KeyName, attributes: ValueAttributes) throws -> ValueAttributes
-
-  /// Removes the content of a slot. Does nothing if the slot is empty.
-  func delete(_ slot: Slot) throws
-
-  /// Returns every slot that has content, in any order.
-  func list() throws -> [Slot]
+  /// - Returns: The content that a read will return, for a staged version once it is published. Its stamp is one that
+  ///   the slot keeps, wherever it is moved, until it is written again; `nil` if the store has no stamps or
+  ///   ``move(_:to:)`` changes them.
+  func write(_ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes) throws -> SlotContent
 
   /// Moves the content of `source` to `target`, replacing any existing content. A concurrent read of `target` returns
   /// either the old or the new content.
@@ -79,55 +68,55 @@ package protocol Slots: Sendable {
   /// - Throws: `notFound` when `source` is empty; `target` is unchanged then.
   func move(_ source: Slot, to target: Slot) throws -> SlotStamp?
 
-  /// Copies the content of `source` to `target`. Does nothing if `source` is empty.
-  func copy(_ source: Slot, to target: Slot) throws
+  /// Copies the value of a key to a retained version, or throws if the store cannot. Does nothing without a value.
+  func copy(_ key: KeyName, to version: SlotID) throws
 
-  /// Returns the stamp of a slot without reading its content, or `nil` if the slot is empty.
-  func stamp(_ slot: Slot) throws -> SlotPresence?
+  /// Removes the content of a slot. Does nothing if the slot is empty.
+  func delete(_ slot: Slot) throws
 
-  /// Whether a slot was not written between two of its stamps, so that bytes that differ nevertheless are damaged.
-  func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool
-
-  /// Returns the stamps of all values at once if that is faster than one call per value; otherwise `nil`.
-  func stamps() throws -> [KeyName: SlotPresence]?
-
-  /// Throws if no value could be published or removed now. Called before anything is staged.
-  func checkWritable() throws
-
-  /// Prepares the slot of a key's value, or throws if the value could not be published now. Called before anything is
-  /// staged.
-  func prepare(_ key: KeyName) throws
-
-  /// Syncs staged versions to the device, with their names, before their batch is committed.
-  /// - Parameters:
-  ///   - versions: the versions of the batch; `nil` for everything that is staged.
-  ///   - isAlone: whether the batch changes nothing but one value. It is acknowledged only once that is published, so
-  ///     neither the name need be synced nor bytes that are published in another form.
-  func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws
-
-  /// Applies the pending moves to and removals from value slots: a store that is one file writes it here, once for a
-  /// whole batch. When it throws, none of them has been applied, unless the code is `outcomeUnknown`.
-  func flush() throws
-
-  /// Syncs every change to a value slot so far to the device.
-  func sync() throws
-
-  /// Puts the damaged bytes of a key's value into the quarantine.
-  func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws
-
-  /// Returns what the quarantine holds, in any order.
-  func quarantined() throws -> [QuarantinedItem]
-
-  /// Returns the bytes of an item of the quarantine, or `nil` if there is none of that name.
-  func quarantinedData(_ name: String) throws -> Data?
-
-  /// Removes an item of the quarantine, if there is one of that name.
-  func removeQuarantined(_ name: String) throws
+  /// Syncs changes to the device.
+  ///
+  /// For ``SlotSync/values``, first applies the moves to and removals from value slots that are pending: a store that
+  /// is one file writes it here, once for a whole batch.
+  /// - Throws: for values, `outcomeUnknown` if the device failed to confirm them; with any other code, none of the
+  ///   pending ones has been applied.
+  func sync(_ changes: SlotSync) throws
 
   /// Reports changes that other programs make to the store. It may report this process's own changes as well. The
   /// calls of `heard` must be short.
   /// - Returns: A closure that ends the watch; `nil` if the store cannot report changes.
   func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)?
+}
+
+/// What is true of all slots of a store.
+package struct SlotTraits: OptionSet, Sendable {
+  package let rawValue: UInt8
+
+  package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// Changes survive power loss once ``Slots/sync(_:)`` has returned. The engine reports `powerLossSafety` only then.
+  package static let survivesPowerLoss = SlotTraits(rawValue: 1)
+  /// Every staged value has a stamp from the beginning, which publishing does not change.
+  package static let stampsStaged = SlotTraits(rawValue: 2)
+  /// A listing costs a call for each value, so that recovery waits until one is needed.
+  package static let listsSlowly = SlotTraits(rawValue: 4)
+  /// Nothing derived from a value may be written elsewhere, not even its checksum or size, since a short secret could
+  /// be guessed from them. Such a store reports the version of each value, or a stamp that changes with it.
+  package static let keepsSecrets = SlotTraits(rawValue: 8)
+  /// The values are property list values, whose type an attribute names.
+  package static let holdsPropertyLists = SlotTraits(rawValue: 16)
+}
+
+/// The changes that ``Slots/sync(_:)`` syncs.
+package enum SlotSync: Sendable {
+  /// Staged versions, with their names, before their batch is committed. If the batch is alone, it changes nothing but
+  /// one value: it is acknowledged only once that is published, so neither the name need be synced nor bytes that are
+  /// published in another form.
+  case staged([SlotID], isAlone: Bool)
+  /// Everything that is staged.
+  case allStaged
+  /// Every change to a value slot so far.
+  case values
 }
 
 /// A change that another program may have made to a store.
@@ -141,47 +130,36 @@ package enum SlotEvent: Hashable, Sendable {
 }
 
 extension Slots {
-  package var survivesPowerLoss: Bool { false }
-  package var stampsStaged: Bool { false }
+  package var traits: SlotTraits { [] }
   package var readsBlock: Bool { false }
-  package var listsSlowly: Bool { false }
-  package var keepsSecrets: Bool { false }
-  package var holdsPropertyLists: Bool { false }
+
+  /// Whether nothing derived from a value may be written elsewhere.
+  package var keepsSecrets: Bool { traits.contains(.keepsSecrets) }
 
   package func availability() -> StoreAvailability { .available }
-
-  package func stage(_ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes) throws -> SlotStamp? {
-    try write(data, to: .staged(id))
-  }
-
-  package func attributes(
-    staging data: Data, for key: KeyName, attributes: ValueAttributes
-  ) throws -> ValueAttributes { .none }
-
-  package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
-    guard let content = try read(source) else {
-      throw StorageError(.notFound, "There is nothing to move: the slot is empty.", location: "\(source)")
-    }
-    let stamp = try write(content.data, to: target)
-    try delete(source)
-    return stamp
-  }
-
-  package func copy(_ source: Slot, to target: Slot) throws {
-    if let content = try read(source) { _ = try write(content.data, to: target) }
-  }
 
   package func stamp(_ slot: Slot) throws -> SlotPresence? {
     try read(slot).map { SlotPresence(stamp: $0.stamp) }
   }
 
-  package func isUntouched(_ stamp: SlotStamp, since recorded: SlotStamp) -> Bool { stamp == recorded }
-  package func stamps() throws -> [KeyName: SlotPresence]? { nil }
-  package func checkWritable() throws {}
-  package func prepare(_ key: KeyName) throws {}
-  package func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {}
-  package func flush() throws {}
-  package func sync() throws {}
+  package func quarantined() throws -> [QuarantinedItem] { [] }
+  package func prepare(_ keys: [KeyName]) throws {}
+
+  package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
+    guard let content = try read(source) else {
+      throw StorageError(.notFound, "There is nothing to move: the slot is empty.", location: "\(source)")
+    }
+    let stamp = try write(content.data, to: target, of: content.key, attributes: content.attributes).stamp
+    try delete(source)
+    return stamp
+  }
+
+  package func copy(_ key: KeyName, to version: SlotID) throws {
+    guard let content = try read(.value(key)) else { return }
+    _ = try write(content.data, to: .retained(version), of: key, attributes: content.attributes)
+  }
+
+  package func sync(_ changes: SlotSync) throws {}
   package func watch(_ heard: @escaping @Sendable (SlotEvent) -> Void) throws -> (@Sendable () -> Void)? { nil }
 }
 
@@ -193,8 +171,9 @@ package enum Slot: Hashable, Sendable {
   case staged(SlotID)
   /// A replaced value that an open snapshot may still read.
   case retained(SlotID)
-  /// Damaged bytes that are kept for inspection. The engine never reads or changes them again.
-  case quarantined(SlotID)
+  /// Damaged bytes that are kept for inspection, by their name: the ``SlotID`` of a version; any other name is that of
+  /// a file. The engine never reads or changes them again.
+  case quarantined(String)
 }
 
 /// The identifier of one version of a value: the handle that wrote it and the ordinal of the version within it.
@@ -224,17 +203,23 @@ package struct SlotID: Hashable, Sendable, CustomStringConvertible, LosslessStri
   package var description: String { owner.hexadecimal + number.hexadecimal }
 }
 
-/// Metadata that identifies the content of a slot without reading it: for a file its inode, size and modification time.
+/// Metadata that identifies the content of a slot without reading it: for a file its inode, modification time and size.
 ///
-/// A value that does not match its checksum is damaged if its stamp is unchanged, and was edited by another program if
-/// the stamp has changed (``Slots/isUntouched(_:since:)``). Without stamps every such value counts as edited.
+/// A value that does not match its checksum is damaged if its stamp shows that the slot is untouched, and was edited by
+/// another program otherwise. Without stamps every such value counts as edited.
 package struct SlotStamp: Hashable, Sendable {
-  /// Four numbers whose meaning is private to the store.
+  /// Four numbers whose meaning is private to the store. The fourth one is of the content: a size.
   package let words: (UInt64, UInt64, UInt64, UInt64)
 
   /// Creates a stamp of up to four numbers.
   package init(_ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0, _ fourth: UInt64 = 0) {
     words = (first, second, third, fourth)
+  }
+
+  /// Whether the slot was not written between the two stamps, so that bytes that differ nevertheless are damaged. The
+  /// size does not count: a file that was truncated by damage has another one, too.
+  package func isUntouched(since other: SlotStamp) -> Bool {
+    (words.0, words.1, words.2) == (other.words.0, other.words.1, other.words.2)
   }
 
   package static func == (left: SlotStamp, right: SlotStamp) -> Bool { left.words == right.words }
@@ -272,6 +257,23 @@ package struct SlotContent: Sendable {
     self.version = version
     self.key = key
   }
+}
+
+/// A slot of a listing.
+package struct ListedSlot: Sendable {
+  /// The slot.
+  package let slot: Slot
+  /// The stamp of the slot, if the store knows it without another call.
+  package let presence: SlotPresence?
+
+  /// Creates an element of a listing.
+  package init(_ slot: Slot, _ presence: SlotPresence? = nil) {
+    self.slot = slot
+    self.presence = presence
+  }
+
+  /// The key, if the slot holds a published value.
+  package var key: KeyName? { if case .value(let key) = slot { key } else { nil } }
 }
 
 /// Proof that a slot has content, with its stamp.

@@ -44,7 +44,7 @@ final class DocumentFile<Format: DocumentFormat>: Sendable {
   private let format: Format
   private let path: String
   private let fileName: String
-  private let name: String
+  let name: String
   private let parent, control, staged: Directory
   /// The parent, to replace the file in it; `nil` in a read-only store.
   private let replacing: OpenDirectory?

@@ -16,11 +16,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     var steps: [Step] = []
     /// The staged versions that are removed after these steps.
     var placed: [SlotID] = []
-    /// Whether the file was replaced and its name synced since the last call of `sync`.
-    var isSynced = false
   }
 
-  package let survivesPowerLoss = true
+  package let traits: SlotTraits
   package let controlPath: String
   package let format: Format
   private let file: DocumentFile<Format>
@@ -44,6 +42,10 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     isReadOnly: Bool = false, onDamage: (@Sendable (DamageReport) -> Void)?
   ) throws {
     self.format = format
+    traits = [
+      .survivesPowerLoss, format.keepsSecrets ? .keepsSecrets : [],
+      format.holdsPropertyLists ? .holdsPropertyLists : [],
+    ]
     self.maximumValueSize = maximumValueSize
     self.isReadOnly = isReadOnly
     controlPath = control
@@ -58,8 +60,6 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
       onDamage: onDamage)
   }
 
-  package var keepsSecrets: Bool { format.keepsSecrets }
-  package var holdsPropertyLists: Bool { format.holdsPropertyLists }
   /// Decoding a large file takes milliseconds, and a read may wait for a writer.
   package var readsBlock: Bool { !file.isRead }
 
@@ -91,19 +91,29 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
       advice: "Put the file back, or open the store again.")
   }
 
-  private func directory(_ slot: Slot) -> (directory: Directory, id: SlotID)? {
+  private func file(_ slot: Slot) -> (directory: Directory, name: String)? {
     switch slot {
     case .value: nil
-    case .staged(let id): (staged, id)
-    case .retained(let id): (retained, id)
-    case .quarantined(let id): (quarantine, id)
+    case .staged(let id): (staged, id.description)
+    case .retained(let id): (retained, id.description)
+    case .quarantined(let name): (quarantine, name)
     }
   }
 
   package func read(_ slot: Slot) throws -> SlotContent? {
-    if case .value(let key) = slot { return try format.content(of: key, in: presentDocument()) }
-    guard let (directory, id) = directory(slot) else { return nil }
-    return try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
+    switch slot {
+    case .value(let key): return try format.content(of: key, in: presentDocument())
+    case .staged(let id): return try content(of: id, in: staged)
+    case .retained(let id): return try content(of: id, in: retained)
+    case .quarantined(let name):
+      // The value as it was found, or the bytes of its file if it cannot be decoded.
+      if let found = try? SlotID(name).flatMap({ try content(of: $0, in: quarantine) }) { return found }
+      return try quarantine.read(name, limit: 1 << 30).map { SlotContent($0.data) }
+    }
+  }
+
+  private func content(of id: SlotID, in directory: Directory) throws -> SlotContent? {
+    try waiting(id, in: directory).map { SlotContent(format.data(of: $0.item), version: id, key: $0.key) }
   }
 
   /// - Parameter believesOwn: whether bytes that this process has staged are not read back.
@@ -121,24 +131,42 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
 
   package func stamp(_ slot: Slot) throws -> SlotPresence? {
     if case .value(let key) = slot { return format.presence(of: key, in: try presentDocument()) }
-    guard let (directory, id) = directory(slot) else { return nil }
-    return try directory.stamp(id.description).map { _ in SlotPresence(stamp: nil) }
+    guard let (directory, name) = file(slot) else { return nil }
+    return try directory.stamp(name).map { _ in SlotPresence(stamp: nil) }
   }
 
-  package func list() throws -> [Slot] {
-    try format.keys(of: presentDocument()).map { .value($0) }
-      + staged.fileNames().compactMap { SlotID($0).map { .staged($0) } }
-      + retained.fileNames().compactMap { SlotID($0).map { .retained($0) } }
+  package func list() throws -> [ListedSlot] {
+    let document = try presentDocument()
+    return format.keys(of: document).map { ListedSlot(.value($0), format.presence(of: $0, in: document)) }
+      + (try staged.fileNames().compactMap { SlotID($0).map { ListedSlot(.staged($0)) } })
+      + (try retained.fileNames().compactMap { SlotID($0).map { ListedSlot(.retained($0)) } })
   }
+
+  package func quarantined() throws -> [QuarantinedItem] { try quarantine.quarantinedItems() }
 
   // MARK: Writing
 
-  package func checkWritable() throws { try file.checkWritable() }
+  package func prepare(_ keys: [KeyName]) throws { try file.checkWritable() }
 
-  package func stage(
-    _ data: Data, as id: SlotID, for key: KeyName, attributes: ValueAttributes
-  ) throws -> SlotStamp? {
-    let bytes = try format.encodeStaged(data, as: id, for: key, tag: format.tag(of: attributes))
+  package func write(
+    _ data: Data, to slot: Slot, of key: KeyName?, attributes: ValueAttributes
+  ) throws -> SlotContent {
+    switch slot {
+    case .value:
+      throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", location: "")
+    case .staged(let id): return try stage(data, as: id, for: key, attributes)
+    case .retained(let id): try put(data, id, in: retained, for: key)
+    case .quarantined(let name): if let id = SlotID(name) { try put(data, id, in: quarantine, for: key) }
+    }
+    return SlotContent(data)
+  }
+
+  private func stage(
+    _ data: Data, as id: SlotID, for key: KeyName?, _ attributes: ValueAttributes
+  ) throws -> SlotContent {
+    let tag = format.tag(of: attributes)
+    let reported = try key.map { try format.attributes(of: $0, set: data, tag: tag, in: file.expected()) }
+    let bytes = try format.encodeStaged(data, as: id, for: key, tag: tag)
     let stamp = try staged.write(bytes, to: id.description, isSynced: false)
     if bytes.count <= Self.ownSize {
       own.withLock { own in
@@ -146,57 +174,23 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
         own[id] = FileContent(data: bytes, stamp: stamp)
       }
     }
-    return format.stamp(of: id)
+    return SlotContent(data, stamp: format.stamp(of: id), version: id, attributes: reported ?? .none)
   }
 
-  package func attributes(
-    staging data: Data, for key: KeyName, attributes: ValueAttributes
-  ) throws -> ValueAttributes {
-    try format.attributes(of: key, set: data, tag: format.tag(of: attributes), in: file.expected())
-  }
-
-  package func write(_ data: Data, to slot: Slot) throws -> SlotStamp? {
-    try write(data, to: slot, for: nil)
-    return nil
-  }
-
-  private func write(_ data: Data, to slot: Slot, for key: KeyName?) throws {
-    guard let (directory, id) = directory(slot) else {
-      throw StorageError.unsupported("to write a value past its batch", advice: "Stage and move it.", location: "")
-    }
+  private func put(_ data: Data, _ id: SlotID, in directory: Directory, for key: KeyName?) throws {
     let waiting = try format.encodeStaged(data, as: id, for: key, tag: 0)
     try directory.replace(id.description, with: waiting, through: staged)
   }
 
-  package func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws {
-    try write(data, to: .quarantined(id), for: key)
-  }
-
-  package func quarantined() throws -> [QuarantinedItem] { try quarantine.quarantinedItems() }
-
-  /// Returns the value as it was found, or the bytes of its file if it cannot be decoded.
-  package func quarantinedData(_ name: String) throws -> Data? {
-    if let id = SlotID(name), let found = try? waiting(id, in: quarantine) { return format.data(of: found.item) }
-    return try quarantine.read(name, limit: 1 << 30)?.data
-  }
-
-  package func removeQuarantined(_ name: String) throws { try quarantine.delete(name) }
-
-  package func syncStaged(_ versions: [SlotID]?, isAlone: Bool) throws {
-    if isAlone { return }
-    try staged.syncFiles(versions?.map(\.description))
-    try staged.sync()
-  }
-
   package func move(_ source: Slot, to target: Slot) throws -> SlotStamp? {
-    guard let (from, id) = directory(source) else {
+    guard case .staged(let id) = source else {
       throw StorageError.unsupported("to move a value", advice: "Copy it.", location: "")
     }
-    if let (directory, other) = directory(target) {
-      if from === staged { own.withLock { $0[id] = nil } }
-      try from.rename(id.description, to: other.description, in: directory)
+    if let (directory, name) = file(target) {
+      own.withLock { $0[id] = nil }
+      try staged.rename(id.description, to: name, in: directory)
     } else if case .value(let key) = target {
-      guard let waiting = try waiting(id, in: from) else {
+      guard let waiting = try waiting(id, in: staged) else {
         throw StorageError(.notFound, "There is nothing to move: no value is staged as \(id).")
       }
       guard waiting.key ?? key == key else {
@@ -210,25 +204,40 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
     return nil
   }
 
-  package func copy(_ source: Slot, to target: Slot) throws {
-    guard let content = try read(source) else { return }
-    let key: KeyName? = if case .value(let key) = source { key } else { content.key }
-    try write(content.data, to: target, for: key)
+  package func copy(_ key: KeyName, to version: SlotID) throws {
+    if let content = try read(.value(key)) { try put(content.data, version, in: retained, for: key) }
   }
 
   package func delete(_ slot: Slot) throws {
     if case .value(let key) = slot { return pending.withLock { $0.steps.append(.remove(key)) } }
-    guard let (directory, id) = directory(slot) else { return }
-    if directory === staged { own.withLock { $0[id] = nil } }
-    try directory.delete(id.description)
+    if case .staged(let id) = slot { own.withLock { $0[id] = nil } }
+    guard let (directory, name) = file(slot) else { return }
+    try directory.delete(name)
   }
 
-  package func flush() throws {
+  package func sync(_ changes: SlotSync) throws {
+    switch changes {
+    case .staged(_, isAlone: true): break
+    case .staged(let versions, isAlone: false):
+      try staged.syncFiles(versions.map(\.description))
+      try staged.sync()
+    case .allStaged:
+      try staged.syncFiles(nil)
+      try staged.sync()
+    case .values:
+      // Replacing the file syncs its name; a writer killed after replacing it may not have.
+      if try !place() { try confirming(file.name) { try file.syncName() } }
+    }
+  }
+
+  /// Applies the pending changes to the file.
+  /// - Returns: Whether there were any.
+  private func place() throws -> Bool {
     let pending = pending.withLock { pending in
       defer { pending = Pending() }
       return pending
     }
-    guard !pending.steps.isEmpty else { return }
+    guard !pending.steps.isEmpty else { return false }
     try file.change { document in
       for step in pending.steps {
         switch step {
@@ -237,18 +246,9 @@ package final class DocumentSlots<Format: DocumentFormat>: CopyServing, Examinab
         }
       }
     }
-    self.pending.withLock { $0.isSynced = true }
     for id in pending.placed { try? staged.delete(id.description) }
     own.withLock { own in for id in pending.placed { own[id] = nil } }
-  }
-
-  /// Syncs the name of the file unless `flush` has just done so: a writer killed after replacing it may not have.
-  package func sync() throws {
-    let isSynced = pending.withLock { pending in
-      defer { pending.isSynced = false }
-      return pending.isSynced
-    }
-    if !isSynced { try file.syncName() }
+    return true
   }
 
   // MARK: The copy

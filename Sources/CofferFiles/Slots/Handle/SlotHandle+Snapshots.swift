@@ -20,10 +20,12 @@ extension SlotHandle {
   /// happened: reading the value in a snapshot throws then.
   func retain(_ key: KeyName, _ version: SlotRecord) {
     do {
-      try slots.copy(.value(key), to: .retained(version.id))
+      try slots.copy(key, to: version.id)
     } catch {
       // A file system can refuse a hard link and still allow a copy.
-      if let content = try? slots.read(.value(key)) { _ = try? slots.write(content.data, to: .retained(version.id)) }
+      if let content = try? slots.read(.value(key)) {
+        _ = try? slots.write(content.data, to: .retained(version.id), of: key, attributes: content.attributes)
+      }
     }
     letGo(retained.add(version.id, size: version.size))
   }

@@ -86,7 +86,7 @@ final class SlotHandle: Sendable {
     var records: [SlotRecord?] = []
     records.reserveCapacity(operations.count)
     do {
-      try slots.checkWritable()
+      try slots.prepare(operations.compactMap { if case .put(let key, _, _) = $0 { key } else { nil } })
       for operation in operations {
         switch operation {
         case .put(let key, let data, let attributes):
@@ -100,7 +100,7 @@ final class SlotHandle: Sendable {
       }
       // Several values must survive together. A single value that is lost was simply never committed.
       let versions = records.compactMap { $0?.id }
-      if !versions.isEmpty { try slots.syncStaged(versions, isAlone: !operations.syncStagedNames) }
+      if !versions.isEmpty { try slots.sync(.staged(versions, isAlone: !operations.syncStagedNames)) }
     } catch let error as StorageError {
       discard(records)
       throw error.locating(at: name)
@@ -110,12 +110,10 @@ final class SlotHandle: Sendable {
 
   private func stage(_ key: KeyName, _ data: Data, _ attributes: ValueAttributes) throws -> SlotRecord {
     try locating(key) {
-      try slots.prepare(key)
       let id = nextID()
-      let reported = try slots.attributes(staging: data, for: key, attributes: attributes)
-      let stamp = try slots.stage(data, as: id, for: key, attributes: attributes)
+      let content = try slots.write(data, to: .staged(id), of: key, attributes: attributes)
       reached(.staged)
-      return record(id, key, SlotContent(data, stamp: stamp, version: id, attributes: reported), attributes)
+      return record(id, key, content, attributes)
     }
   }
 
@@ -179,7 +177,7 @@ extension Slots {
   /// Whether bytes that do not match their record are damaged: the stamp shows that the slot was not written since.
   func isDamaged(_ record: SlotRecord, _ content: SlotContent?) -> Bool {
     guard let recorded = record.stamp, let stamp = content?.stamp else { return false }
-    return isUntouched(stamp, since: recorded)
+    return stamp.isUntouched(since: recorded)
   }
 }
 

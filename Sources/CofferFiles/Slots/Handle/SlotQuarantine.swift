@@ -49,9 +49,7 @@ final class SlotQuarantine: Sendable {
   func keep(_ key: KeyName, _ recorded: SlotHandle.Recorded, _ content: SlotContent) throws -> DamageReport {
     let id = recorded.record.id
     do {
-      if try handle.slots.quarantinedData(id.description) == nil {
-        try handle.slots.quarantine(content.data, as: id, of: key)
-      }
+      if try handle.slots.read(.quarantined(id.description)) == nil { try put(content, id, key) }
     } catch let error as StorageError {
       throw error.locating(at: name, key: key)
     }
@@ -68,7 +66,7 @@ final class SlotQuarantine: Sendable {
     var isKept = true
     if isFirst {
       do {
-        try handle.slots.quarantine(content.data, as: id, of: key)
+        try put(content, id, key)
         journal?.noteQuarantinedSoon(id.description, key, recorded.revision)
       } catch {
         isKept = false
@@ -85,6 +83,10 @@ final class SlotQuarantine: Sendable {
         ? "Its bytes were kept in the quarantine as \(id). Write the key again. Other keys are not affected."
         : "Copy it before you write the key again: its bytes could not be kept. Other keys are not affected.",
       location: handle.name, key: key)
+  }
+
+  private func put(_ content: SlotContent, _ id: SlotID, _ key: KeyName) throws {
+    _ = try handle.slots.write(content.data, to: .quarantined(id.description), of: key, attributes: .none)
   }
 
   /// The number of damaged bytes; `nil` for a secret.

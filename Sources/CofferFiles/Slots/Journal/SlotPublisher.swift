@@ -15,11 +15,11 @@ extension SlotHandle {
     var isResumed = false
     do {
       // Moving an item of a keyring changes its stamp, which is recorded.
-      try committer.housekeep(rarelyWrites: isLazy && !slots.listsSlowly) {
+      try committer.housekeep(rarelyWrites: isLazy && !slots.traits.contains(.listsSlowly)) {
         let intents = try SlotJournal.intents(committer.statements, of: name)
         let unpublished = try publish(intents, committer)
         // What fails is called stored, so no power loss may remove it.
-        if !unpublished.waiting.isEmpty { try confirming { try slots.syncStaged(nil, isAlone: false) } }
+        if !unpublished.waiting.isEmpty { try confirming(name) { try slots.sync(.allStaged) } }
         isResumed = true
         resume(unpublished)
         // Delete removals at once: carried out again, one would remove a file that was restored meanwhile.
@@ -33,7 +33,7 @@ extension SlotHandle {
       // Either everything is published and only its intents remain, which the next commit deletes; or the lock of the
       // journal was not acquired, and nothing is published.
       if !isResumed {
-        try confirming { try slots.syncStaged(nil, isAlone: false) }
+        try confirming(name) { try slots.sync(.allStaged) }
         resume(Unpublished(all: unfinished(error)))
       }
     }
@@ -87,15 +87,14 @@ extension SlotHandle {
       }
     }
     try carryOut(keys.map(\.key), &unpublished)
-    try confirming { try slots.sync() }
     reached(.synced)
     return unpublished
   }
 
-  /// Applies the changes that the store has deferred. If that fails, all of them stay pending.
+  /// Applies the changes that the store has deferred, and syncs all. If that fails, all of them stay pending.
   private func carryOut(_ keys: [KeyName], _ unpublished: inout Unpublished) throws {
     do {
-      try slots.flush()
+      try slots.sync(.values)
     } catch let error as StorageError where error.code != .outcomeUnknown {
       for key in keys where unpublished.failures[key] == nil {
         unpublished.failures[key] = unfinished(error.locating(at: name, key: key))
@@ -118,7 +117,7 @@ extension SlotHandle {
         if mayBeLost {
           try slots.delete(.staged(staged))
         } else {
-          _ = try slots.move(.staged(staged), to: .quarantined(staged))
+          _ = try slots.move(.staged(staged), to: .quarantined(staged.description))
         }
         return .isLost
       }
@@ -147,7 +146,8 @@ extension SlotHandle {
   /// Whether a staged value is intact. Checked only for values without a stamp, whose damage could not be told from an
   /// edit once published. Stores of secrets detect damage themselves.
   private func isWhole(_ staged: SlotID, _ key: KeyName, _ committer: GroupCommitter) throws -> Bool {
-    guard !slots.keepsSecrets, !slots.stampsStaged, let record = try SlotJournal.record(of: key, committer),
+    guard !slots.keepsSecrets, !slots.traits.contains(.stampsStaged),
+      let record = try SlotJournal.record(of: key, committer),
       record.id == staged, record.stamp == nil
     else { return true }
     do {
@@ -185,18 +185,6 @@ extension SlotHandle {
     return versions.contains { matches($0, key, content) || isStillLost($0, key, content) }
   }
 
-  /// Runs a sync, whose failure leaves the outcome of the commits unknown.
-  private func confirming(_ sync: () throws -> Void) throws {
-    do {
-      try sync()
-    } catch let error as StorageError {
-      throw StorageError(
-        .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
-        advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
-        location: name, underlying: error.underlying)
-    }
-  }
-
   /// The error for a committed change that could not be published; it must not suggest that nothing was written.
   private func unfinished(_ error: StorageError) -> StorageError {
     StorageError(
@@ -209,6 +197,18 @@ extension SlotHandle {
     StorageError(
       .unfinished, "The staged value is gone or damaged and could not be published.",
       advice: "Read the key to check its present value, and write it again.", location: name, key: key)
+  }
+}
+
+/// Runs a sync of a store, whose failure leaves the outcome of the commits unknown.
+func confirming(_ name: String, _ sync: () throws -> Void) throws {
+  do {
+    try sync()
+  } catch let error as StorageError {
+    throw StorageError(
+      .outcomeUnknown, "The device failed while it confirmed a commit: it may or may not have been stored.",
+      advice: "The store has closed itself. Check the device, open the store again and look at what it holds.",
+      location: name, underlying: error.underlying)
   }
 }
 

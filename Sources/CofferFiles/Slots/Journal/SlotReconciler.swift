@@ -217,30 +217,31 @@ final class SlotReconciler: Sendable {
   /// Compares the stamps of all values with the journal and records those that differ. Linear in their number; reads
   /// only values that differ. An unreadable value does not hide the others.
   /// - Returns: The outcome, and every slot of the store.
-  func scan() async throws -> (outcome: Outcome, slots: [Slot]) {
+  func scan() async throws -> (outcome: Outcome, slots: [ListedSlot]) {
     let (suspects, slots) = try await queue.run { [self] in try findSuspects() }
     return (try await reconcile(suspects, skipping: StorageError.aboutValues), slots)
   }
 
-  private func findSuspects() throws -> (suspects: [KeyName], slots: [Slot]) {
+  private func findSuspects() throws -> (suspects: [KeyName], slots: [ListedSlot]) {
     var suspects: [KeyName] = []
     var known: Set<KeyName> = []
     let slots = try handle.slots.list()
-    let listed = Set(slots.compactMap { if case .value(let key) = $0 { key } else { nil } })
-    let stamps = try handle.slots.stamps()
+    var listed: [KeyName: SlotPresence?] = [:]
+    for slot in slots { if let key = slot.key { listed[key] = slot.presence } }
     var nameless: [KeyName] = []
     try journal.read { reader in
       try reader.forEachValue { key, value in
         known.insert(key)
         guard let record = value.flatMap({ SlotRecord($0) }), record.loss == .none else { return suspects.append(key) }
-        let presence = stamps.map { $0[key] } ?? (try? handle.slots.stamp(.value(key)))
-        if presence != nil, !listed.contains(key) { nameless.append(key) }
+        let known = listed[key]
+        let presence = (known ?? nil) ?? (try? handle.slots.stamp(.value(key)))
+        if presence != nil, known == nil { nameless.append(key) }
         if isSuspect(key, record, presence) { suspects.append(key) }
       }
     }
     // The value exists, but the file with its full key is damaged: restore that from the journal. Retried by each scan.
-    for key in nameless { try? handle.slots.prepare(key) }
-    for key in listed where !known.contains(key) { suspects.append(key) }
+    for key in nameless { try? handle.slots.prepare([key]) }
+    for key in listed.keys where !known.contains(key) { suspects.append(key) }
     return (suspects, slots)
   }
 
@@ -279,19 +280,19 @@ final class SlotReconciler: Sendable {
 
 extension SlotHandle {
   /// Returns the staged versions of handles that no longer exist.
-  fileprivate func orphans(_ slots: [Slot]) -> Set<SlotID> {
+  fileprivate func orphans(_ slots: [ListedSlot]) -> Set<SlotID> {
     let staged = slots.compactMap { slot -> SlotID? in
-      if case .staged(let id) = slot { id } else { nil }
+      if case .staged(let id) = slot.slot { id } else { nil }
     }
     let gone = Set(staged.map(\.owner)).filter(control.isGone)
     return Set(staged.filter { gone.contains($0.owner) })
   }
 
   /// Removes orphaned staged values, and the retained values if no snapshot is open.
-  fileprivate func cleanUp(_ slots: [Slot], _ orphans: Set<SlotID>) {
+  fileprivate func cleanUp(_ slots: [ListedSlot], _ orphans: Set<SlotID>) {
     for id in orphans { try? self.slots.delete(.staged(id)) }
     if !control.hasSnapshots {
-      for case .retained(let id) in slots { try? self.slots.delete(.retained(id)) }
+      for case .retained(let id) in slots.lazy.map(\.slot) { try? self.slots.delete(.retained(id)) }
     }
     control.forgetGoneOwners()
   }
@@ -302,7 +303,7 @@ extension SlotHandle {
     var count = 0
     for id in orphans(try slots.list()) {
       do {
-        _ = try slots.move(.staged(id), to: .quarantined(id))
+        _ = try slots.move(.staged(id), to: .quarantined(id.description))
         count += 1
       } catch let error as StorageError where error.code == .notFound {
         // Its owner was still closing and has removed it.

@@ -16,9 +16,9 @@ extension SlotEngine: EntryQuarantiningEngine {
   public func quarantinedBytes(_ id: String) async throws -> Data {
     // Only a name of the list: it becomes a part of a path.
     guard try await items().contains(where: { $0.name == id }),
-      let data = try await runBlocking({ [slots] in try slots.quarantinedData(id) })
+      let content = try await runBlocking({ [slots] in try slots.read(.quarantined(id)) })
     else { throw StorageError.notQuarantined(id, location: description) }
-    return data
+    return content.data
   }
 
   public func removeQuarantined(_ ids: [String]) async throws {
@@ -26,7 +26,7 @@ extension SlotEngine: EntryQuarantiningEngine {
     let removed = Set(ids)
     let items = try await items().filter { removed.contains($0.name) }
     try await runBlocking { [slots] in
-      for item in items { try slots.removeQuarantined(item.name) }
+      for item in items { try slots.delete(.quarantined(item.name)) }
     }
     try await journal?.forgetQuarantined(items.map(\.name))
   }

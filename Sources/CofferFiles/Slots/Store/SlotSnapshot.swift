@@ -131,7 +131,7 @@ final class SlotSnapshot: RecordSnapshot {
   private func publishedKeys() throws -> [KeyName] {
     if let known = published.withLock({ $0 }) { return known }
     do {
-      let listed = try store.slots.list().compactMap { if case .value(let key) = $0 { key } else { nil } }.sorted()
+      let listed = try store.slots.list().compactMap(\.key).sorted()
       published.withLock { $0 = listed }
       return listed
     } catch let error as StorageError {

@@ -61,7 +61,7 @@ extension SlotStore {
     let (handle, operations) = (handle, batch.operations)
     let staged = Locked<[SlotRecord?]>([])
     let hook = CommitHook(
-      on: queue, isQuick: !handle.slots.listsSlowly,
+      on: queue, isQuick: !handle.slots.traits.contains(.listsSlowly),
       prepare: {
         let records = try handle.stage(operations)
         staged.withLock { $0 = records }
@@ -69,7 +69,7 @@ extension SlotStore {
       apply: { transaction in
         let records = staged.withLock { $0 }
         try SlotJournal.record(operations, records, done: handle.done, of: handle.name, in: transaction) {
-          try handle.slots.syncStaged([$0], isAlone: false)
+          try handle.slots.sync(.staged([$0], isAlone: false))
         }
         handle.reached(.recorded)
       },

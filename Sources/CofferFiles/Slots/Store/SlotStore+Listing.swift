@@ -66,7 +66,7 @@ extension SlotStore {
   func retainedCount() async throws -> Int {
     try requireOpen()
     return try await queue.run { [handle] in
-      try handle.slots.list().count { if case .retained = $0 { true } else { false } }
+      try handle.slots.list().count { if case .retained = $0.slot { true } else { false } }
     }
   }
 

@@ -73,7 +73,8 @@ final class SlotStore: StorageEngine {
     try self.init(handle, journal, .success(writer), queue: queue, present ?? slots.availability())
     // The watch starts before the scan, so that no change is missed in between. One secret of a keyring is read without
     // reading every item, which recovery does: it waits for another use.
-    let mustBegin = try !slots.listsSlowly || isNew || journal.read { try $0.hasRows(in: SlotJournal.intentTable) }
+    let mustBegin =
+      try !slots.traits.contains(.listsSlowly) || isNew || journal.read { try $0.hasRows(in: SlotJournal.intentTable) }
     if mustBegin { writer.recovery.begin() } else { writer.recovery.waitForUse() }
     if !mustBegin { writer.reconciler.recoverLater() }
   }
@@ -112,9 +113,9 @@ final class SlotStore: StorageEngine {
     var features = SQLiteEngine.features
     if writer == nil { features.subtract(.promisedByWriters.union([.revisions, .immediateRevisions])) }
     if journal == nil { features.subtract([.replay, .foreignWriters]) }
-    if !slots.survivesPowerLoss { features.remove(.powerLossSafety) }
+    if !slots.traits.contains(.survivesPowerLoss) { features.remove(.powerLossSafety) }
     if slots.keepsSecrets { features.insert(.secrecy) }
-    if slots.holdsPropertyLists { features.insert(.propertyLists) }
+    if slots.traits.contains(.holdsPropertyLists) { features.insert(.propertyLists) }
     capabilities = StoreCapabilities(features, maximumValueSize: handle.configuration.maximumValueSize)
     let availability = SlotAvailability(
       slots, present, telling: handle.configuration.events, name: handle.name, queue: queue
@@ -142,7 +143,7 @@ final class SlotStore: StorageEngine {
       isAway
       ? nil
       : try handle.ifAvailable {
-        try handle.slots.list().contains { if case .value = $0 { true } else { false } }
+        try handle.slots.list().contains { $0.key != nil }
       }
     guard hasValues ?? true else { return }
     try journal.beginRevisions(after: StoreRevision(UInt64(max(1, handle.configuration.clock.now().unixMilliseconds))))

@@ -1,10 +1,9 @@
-package import CofferCore
 package import CofferFileSystem
 package import Foundation
 
 /// An item of the quarantine of a store: a version of a value, or a whole file.
 package struct QuarantinedItem: Sendable {
-  /// The ``SlotID`` of a version; any other name is that of a file.
+  /// The name in ``Slot/quarantined(_:)``.
   package let name: String
   /// The date when the bytes were put aside.
   package let date: Date
@@ -15,22 +14,6 @@ package struct QuarantinedItem: Sendable {
     self.name = name
     self.date = date
     self.size = size
-  }
-}
-
-extension Slots {
-  package func quarantine(_ data: Data, as id: SlotID, of key: KeyName) throws {
-    _ = try write(data, to: .quarantined(id))
-  }
-
-  package func quarantined() throws -> [QuarantinedItem] { [] }
-
-  package func quarantinedData(_ name: String) throws -> Data? {
-    try SlotID(name).flatMap { try read(.quarantined($0)) }?.data
-  }
-
-  package func removeQuarantined(_ name: String) throws {
-    if let id = SlotID(name) { try delete(.quarantined(id)) }
   }
 }
 

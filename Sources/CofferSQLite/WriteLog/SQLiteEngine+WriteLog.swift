@@ -19,11 +19,12 @@ extension StoreFile {
     return try make()
   }
 
-  /// The logs that killed processes have left.
+  /// The logs that killed processes have left. Removes the directory if one was killed before it created its log.
   func leftWriteLogs() -> some Sequence<LeftWriteLog> {
     var status = stat()
     let isThere = lstat(writeLogs, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     let names = isThere ? try? FileManager.default.contentsOfDirectory(atPath: writeLogs) : nil
+    if names?.isEmpty == true { rmdir(writeLogs) }
     return (names ?? []).lazy.compactMap { name in
       UInt64(name, radix: 16).flatMap { LeftWriteLog(writeLogs + "/" + name, $0) }
     }

@@ -88,7 +88,7 @@ let package = Package(
     floor("CofferBus", ["CofferCore", "CofferCGio"]),
     floor("CofferTerminal", ["CofferCore"]),
     // Floor 3: encryption, and the embedded engine
-    floor("CofferEncryption", ["CofferCore", "CofferCOpenSSL", "CofferCShims", "CofferFileSystem"]),
+    floor("CofferEncryption", ["CofferCore", "CofferCOpenSSL", "CofferFileSystem"]),
     floor("CofferSQLite", ["CofferCore", "CofferCSQLite", "CofferCShims", "CofferFileSystem"]),
     // Floor 4: stores
     floor(

@@ -1,5 +1,4 @@
 #pragma once
-#include <pthread.h>
 #include <stdint.h>
 
 // Atomics on memory mapped by several processes: Swift's Atomic owns its storage, so it cannot be in a mapped file.
@@ -23,43 +22,6 @@ static inline void coffer_atomic_raise(void *address, uint64_t value) {
 // Stores `value` if the number equals `expected`; returns whether it did.
 static inline int coffer_atomic_compare_exchange(void *address, uint64_t expected, uint64_t value) {
   return __atomic_compare_exchange_n((uint64_t *)address, &expected, value, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-}
-
-// Reports signals through a pipe, as one byte with the signal number. Only one Swift file uses this, so there is a
-// single variable.
-#include <errno.h>
-#include <signal.h>
-#include <unistd.h>
-
-static volatile int coffer_signal_pipe = -1;
-
-static inline void coffer_note_signals_in(int pipe) { coffer_signal_pipe = pipe; }
-
-static inline void coffer_note_signal(int number) {
-  int before = errno;
-  unsigned char byte = (unsigned char)number;
-  if (write(coffer_signal_pipe, &byte, 1) < 0) errno = before;
-  errno = before;
-}
-
-// Installs the handler of a signal and stores the previous action in `before`. A signal that is ignored stays ignored.
-// Returns whether the handler was installed.
-static inline int coffer_catch_signal(int number, struct sigaction *before) {
-  struct sigaction action = {0};
-  if (sigaction(number, 0, before) != 0 || before->sa_handler == SIG_IGN) return 0;
-  action.sa_handler = coffer_note_signal;
-  sigemptyset(&action.sa_mask);
-  return sigaction(number, &action, 0) == 0;
-}
-
-// Delivers a signal to the calling thread at once, even if the thread blocks it.
-static inline void coffer_take_signal(int number) {
-  sigset_t only, before;
-  sigemptyset(&only);
-  sigaddset(&only, number);
-  pthread_sigmask(SIG_UNBLOCK, &only, &before);
-  pthread_kill(pthread_self(), number);
-  pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
 // Stores the type of the file system of a path and its free bytes. Returns 0, or the `errno` of the failed call.
@@ -99,15 +61,8 @@ static inline int coffer_rename(int directory, const char *from, const char *to,
 #endif
 
 #if defined(__linux__)
-// Creates a pipe that no program inherits, at once: a process that another thread starts in between would keep it open.
-// The C library declares the function for programs with _GNU_SOURCE only.
-#include <fcntl.h>
-
-extern int pipe2(int ends[2], int flags);
-
-static inline int coffer_private_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
-
-// Begins to write the bytes of a file to the device, without waiting for them. Declared as pipe2 is.
+// Begins to write the bytes of a file to the device, without waiting for them. The C library
+// declares the function for programs with _GNU_SOURCE only.
 extern int sync_file_range(int file, int64_t offset, int64_t count, unsigned flags);
 
 static inline void coffer_begin_sync(int file) {

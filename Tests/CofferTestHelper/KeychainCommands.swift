@@ -30,7 +30,6 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   case "sealed-create": try await createSealed(store, rest[0])
   case "keychain-try": try await tryKeychain(store, sealed: rest[0])
   case "keyring-secret": useKeyring(store)
-  case "prompt": try prompt(at: store)
   case "sealed-dump": try await dump(store, passphraseFile: rest[0], into: rest[1])
   default: return false
   }
@@ -82,17 +81,6 @@ private func useKeyring(_ path: String) {
       say("\(error)")
     }
   #endif
-}
-
-/// Reads a passphrase from a terminal and prints it.
-private func prompt(at terminal: String) throws {
-  // A process inherits the blocked signals of the thread that starts it.
-  var none = sigset_t()
-  sigemptyset(&none)
-  pthread_sigmask(SIG_SETMASK, &none, nil)
-  let device = PromptDevice(path: terminal, interrupt: { kill(getpid(), SIGINT) })
-  let secret = try PassphraseSource.terminal(at: device).read()
-  say(secret.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
 }
 
 /// Dumps core with a sealed store open, after printing a marker that is in its ordinary memory.

@@ -20,60 +20,27 @@ struct PassphrasePrompt {
         .unavailable, "there is no terminal.", "Run the program in a terminal, or use another source.")
     }
     defer { close(terminal) }
-    while true {
-      do {
-        return try caughtSignals { signals in
-          try unseen(terminal, saved) { mute in
-            let input = Input(terminal: terminal, interrupt: saved.interrupt, signals: signals, mute: mute)
-            let first = try line(input, prompt: prompt)
-            guard confirming else { return first }
-            let second = try line(input, prompt: "Repeat the passphrase: ")
-            guard first == second else {
-              throw source.problem(.invalidPassphrase, "the two entries differ.", "Try again.")
-            }
-            return first
-          }
+    do {
+      return try unseen(terminal, saved) {
+        let first = try line(terminal, saved.interrupt, prompt: prompt)
+        guard confirming else { return first }
+        let second = try line(terminal, saved.interrupt, prompt: "Repeat the passphrase: ")
+        guard first == second else {
+          throw source.problem(.invalidPassphrase, "the two entries differ.", "Try again.")
         }
-      } catch is Interruption {
-        device.interrupt()
-        throw source.problem(.unavailable, "the input was interrupted.")
-      } catch let signal as CaughtSignal {
-        // The terminal is restored. A process that was stopped resumes here and prompts again.
-        PromptSignals.take(signal.number)
-        guard PromptSignals.isPassing(signal.number) else {
-          throw source.problem(.unavailable, "the input was interrupted.")
-        }
+        return first
       }
+    } catch is Interruption {
+      device.interrupt()
+      throw source.problem(.unavailable, "the input was interrupted.")
     }
   }
 
   /// An error that reports that the user typed Ctrl-C.
   private struct Interruption: Error {}
 
-  private struct CaughtSignal: Error {
-    let number: Int32
-  }
-
-  private struct Input {
-    let terminal: Int32
-    let interrupt: UInt8?
-    let signals: PromptSignals
-    /// Disables the terminal's echo again.
-    let mute: () -> Void
-  }
-
-  /// Runs `body`, and delivers signals that arrive meanwhile after it has returned.
-  private func caughtSignals<R>(_ body: (PromptSignals) throws -> R) throws -> R {
-    let signals = try PromptSignals()
-    let result = Result { try body(signals) }
-    for number in signals.end() where number != SIGCONT { PromptSignals.take(number) }
-    return try result.get()
-  }
-
   /// Runs `body` with the terminal's echo disabled, and restores the terminal's settings afterwards.
-  private func unseen<R>(
-    _ terminal: Int32, _ saved: termios, _ body: (_ mute: @escaping () -> Void) throws -> R
-  ) throws -> R {
+  private func unseen<R>(_ terminal: Int32, _ saved: termios, _ body: () throws -> R) throws -> R {
     var settings = saved
     settings.c_lflag &= ~tcflag_t(ECHO | ECHOE | ECHOK | ECHONL)
     // A signal from the keyboard would end the process with echo still disabled. So Ctrl-C ends the line instead, as
@@ -92,42 +59,16 @@ struct PassphrasePrompt {
       var saved = saved
       while tcsetattr(terminal, TCSAFLUSH, &saved) != 0, errno == EINTR {}
     }
-    return try body { [settings] in
-      // A shell that stopped and continued the process may have changed the terminal's settings.
-      var settings = settings
-      while tcsetattr(terminal, TCSANOW, &settings) != 0, errno == EINTR {}
-    }
+    return try body()
   }
 
-  /// Waits until a line has been typed.
-  /// - Throws: `CaughtSignal`.
-  private func wait(for input: Input) throws {
-    while true {
-      var requests = [
-        pollfd(fd: input.terminal, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: input.signals.descriptor, events: Int16(POLLIN), revents: 0),
-      ]
-      let count = poll(&requests, 2, -1)
-      if let number = input.signals.next() {
-        guard number == SIGCONT else { throw CaughtSignal(number: number) }
-        input.mute()
-      } else if count > 0, requests[0].revents != 0 {
-        return
-      } else if count < 0, errno != EINTR, errno != EAGAIN {
-        throw source.problem(.unavailable, "the terminal could not be read.")
-      }
-    }
-  }
-
-  private func line(_ input: Input, prompt: String) throws -> SecretBytes {
-    let (terminal, interrupt) = (input.terminal, input.interrupt)
+  private func line(_ terminal: Int32, _ interrupt: UInt8?, prompt: String) throws -> SecretBytes {
     write(prompt.escapingControlCharacters, to: terminal)
     defer { write("\n", to: terminal) }  // the user's own was not echoed
     var count = 0
     let bytes = try SecretBytes(count: Self.lineLimit + 2) { bytes in
       while count < bytes.count {
         let rest = UnsafeMutableRawBufferPointer(rebasing: bytes[count...])
-        try wait(for: input)
         let read = Foundation.read(terminal, rest.baseAddress, rest.count)
         if read < 0 && errno == EINTR { continue }
         guard read >= 0 else { throw source.problem(.unavailable, "the terminal could not be read.") }

@@ -15,7 +15,7 @@ private let isCanary = ProcessInfo.processInfo.environment["COFFER_FUZZ_CANARY"]
 public func fuzzOne(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
   let bytes = Data(UnsafeBufferPointer(start: start, count: count))
   if let header = try? SealedHeader(of: bytes) {
-    precondition(header.bytes == bytes.prefix(header.size), "an accepted header was changed")
+    precondition(header.bytes == bytes.prefix(SealedHeader.size), "an accepted header was changed")
   }
   // The payload is authenticated, but a defect in its encoder must not crash the decoder.
   if var items = try? SealedPayload.decode(SecretBytes(copying: bytes)) {

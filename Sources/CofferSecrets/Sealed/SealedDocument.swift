@@ -198,13 +198,6 @@ enum StagedPayload {
     guard let key = try reader.key(size: Int(try reader.integer(UInt32.self))) else { throw StagedPayload.damaged }
     return (key, SealedItem(data: reader.rest, tag: tag))
   }
-
-  /// Returns a value of format 1, which does not record the key.
-  static func decodeFirst(_ bytes: SecretBytes) throws(StorageError) -> SealedItem {
-    var reader = SecretReader(bytes)
-    let tag = try reader.integer(UInt8.self)
-    return SealedItem(data: reader.rest, tag: tag)
-  }
 }
 
 /// A value and, as `tag`, its accessibility class.

@@ -86,13 +86,7 @@ struct SealedFile: Sendable {
   }
 
   private func open(_ header: SealedHeader, _ secret: SecretBytes, _ limits: PassphraseLimits) throws -> SealedFormat {
-    do {
-      return try SealedFormat(header, header.opened(with: secret, limits: limits), at: self)
-    } catch let error as StorageError where error.code == .wrongPassphrase && header.version == 1 {
-      // A header of format 1 has no checksum; compare it with its copy to detect damage.
-      guard let copied = copiedHeader, copied != header else { throw error }
-      return try SealedFormat(copied, copied.opened(with: secret, limits: limits), at: self)
-    }
+    try SealedFormat(header, header.opened(with: secret, limits: limits), at: self)
   }
 
   private func create(
@@ -102,7 +96,7 @@ struct SealedFile: Sendable {
     let secret = try passphrase.read(confirming: true)
     let key = try SecretBytes.random(count: AEAD.keyCount)
     let header = try SealedHeader(sealing: key, with: secret, cost: cost)
-    let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header), at: self)
+    let format = try SealedFormat(header, key, at: self)
     if try OpenDirectory(directory).create(name, with: format.encode(format.empty)) { return format }
     // Another process created the file first, with the same passphrase or another one.
     guard let file = try read() else { throw SealedHeader.damaged }

@@ -8,22 +8,18 @@ struct SealedFormat: DocumentFormat {
   let keepsSecrets = true
   /// The header of the file when it was opened.
   private let header: SealedHeader
-  /// The header for the next write, which converts a file of format 1.
-  private let newest: SealedHeader
-  private let storeID: Data
+  private var storeID: Data { header.storeID }
   private let key: SecretBytes
   private let cipher: AEAD
   private let location: SealedFile?
 
   /// Creates the format of an open file.
-  /// - Parameter opened: the result of opening `header` with the passphrase.
-  init(_ header: SealedHeader, _ opened: SealedHeader.Opened, at location: SealedFile? = nil) throws {
+  /// - Parameter key: the data key, which `header` seals.
+  init(_ header: SealedHeader, _ key: SecretBytes, at location: SealedFile? = nil) throws {
     self.header = header
     self.location = location
-    key = opened.key
-    newest = opened.newest
-    storeID = try header.storeID ?? SealedHeader.storeID(from: opened.key)
-    cipher = try AEAD(.aes256GCM, key: opened.key)
+    self.key = key
+    cipher = try AEAD(.aes256GCM, key: key)
   }
 
   /// Returns a header that encrypts the same data key with another passphrase.
@@ -39,13 +35,12 @@ struct SealedFormat: DocumentFormat {
 
   func decode(_ file: Data) throws -> SealedDocument {
     let header = try Self.header(of: file)
-    if let id = header.storeID, id != storeID { throw isAnother }
+    guard header.storeID == storeID else { throw isAnother }
     do {
-      let payload = try cipher.openSecret(Data(file.dropFirst(header.size)), authenticating: header.bytes)
+      let payload = try cipher.openSecret(Data(file.dropFirst(SealedHeader.size)), authenticating: header.bytes)
       return SealedDocument(header: header, items: try SealedPayload.decode(payload))
     } catch is AuthenticationFailure {
-      // Format 1 has no store id.
-      throw header.version == 1 && header != self.header ? isAnother : SealedPayload.damaged
+      throw SealedPayload.damaged
     }
   }
 
@@ -64,7 +59,6 @@ struct SealedFormat: DocumentFormat {
   }
 
   func encode(_ document: inout SealedDocument) throws -> Data {
-    if document.header == header { document.header = newest }
     let payload = try SealedPayload.encode(&document.items)
     let header = document.header
     return try header.bytes + payload.withUnsafeBytes { try cipher.seal($0, authenticating: header.bytes) }
@@ -108,15 +102,9 @@ struct SealedFormat: DocumentFormat {
   }
 
   func decodeStaged(_ file: Data, of id: SlotID) throws -> (key: KeyName?, item: SealedItem) {
-    if let payload = try? cipher.openSecret(file, authenticating: context(id)) {
-      let waiting = try StagedPayload.decode(payload)
-      return (waiting.key, waiting.item)
-    }
-    // A writer of format 1 may have left it. A store of format 2 does not accept it.
-    guard header.version == 1,
-      let payload = try? cipher.openSecret(file, authenticating: Data("coffer waiting \(id)".utf8))
-    else { throw StagedPayload.damaged }
-    return (nil, try StagedPayload.decodeFirst(payload))
+    guard let payload = try? cipher.openSecret(file, authenticating: context(id)) else { throw StagedPayload.damaged }
+    let waiting = try StagedPayload.decode(payload)
+    return (waiting.key, waiting.item)
   }
 
   func data(of item: SealedItem) -> Data { item.data.copy }

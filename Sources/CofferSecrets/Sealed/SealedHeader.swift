@@ -8,73 +8,60 @@ package import Foundation
 /// Its checksum distinguishes damage from a wrong passphrase: without one, a changed salt looks like a mistyped
 /// passphrase.
 package struct SealedHeader: Hashable, Sendable {
-  static let magic = Data("COFFSEAL".utf8)
-  static let newest: UInt8 = 2
+  /// The magic and the format.
+  private static let beginning = Data("COFFSEAL".utf8) + [2]
   private static let scryptID: UInt8 = 1
   private static let saltSize = 16
   private static let idSize = 16
   private static let checkSize = KeyID.count
   private static let wrappedSize = AEAD.keyCount + AEAD.overhead
   private static let checksumSize = 32
+  /// The size in bytes of the part that is authenticated together with the data key.
+  private static let plainSize = 52 + checkSize
+  /// The size in bytes of a header.
+  package static let size = plainSize + wrappedSize + checksumSize
 
-  /// The format version of the file: 1 or 2.
-  package let version: UInt8
   package let bytes: Data
   private let cost: ScryptCost
 
-  /// Returns the size in bytes of a header of the given format version.
-  package static func size(_ version: UInt8) -> Int { version == 1 ? 96 : plainSize(2) + wrappedSize + checksumSize }
-
-  /// Returns the size in bytes of the part that is authenticated together with the data key.
-  private static func plainSize(_ version: UInt8) -> Int { version == 1 ? 36 : 52 + checkSize }
-
-  package var size: Int { bytes.count }
   private var salt: Data { Data(bytes.dropFirst(20).prefix(Self.saltSize)) }
-  private var plain: Data { Data(bytes.prefix(Self.plainSize(version))) }
-  private var wrapped: Data { Data(bytes.dropFirst(Self.plainSize(version)).prefix(Self.wrappedSize)) }
+  private var plain: Data { Data(bytes.prefix(Self.plainSize)) }
+  private var wrapped: Data { Data(bytes.dropFirst(Self.plainSize).prefix(Self.wrappedSize)) }
 
-  /// The random id of the store, the same in all its files; `nil` in format 1.
-  var storeID: Data? { version == 1 ? nil : Data(bytes.dropFirst(36).prefix(Self.idSize)) }
+  /// The random id of the store, the same in all its files.
+  var storeID: Data { Data(bytes.dropFirst(36).prefix(Self.idSize)) }
 
-  /// The id of the key that seals the data key, which no other passphrase has; `nil` in format 1.
-  private var check: Data? { version == 1 ? nil : Data(bytes.dropFirst(52).prefix(Self.checkSize)) }
+  /// The id of the key that seals the data key, which no other passphrase has.
+  private var check: Data { Data(bytes.dropFirst(52).prefix(Self.checkSize)) }
 
   /// Reads the header of a file.
   /// - Throws: `damaged`, also if the checksum shows that only the first nine bytes changed; otherwise `notAStore` or
   ///   `newerFormat`.
   package init(of file: Data) throws(StorageError) {
-    let version = try Self.version(of: file)
-    guard file.count >= Self.size(version) else { throw Self.damaged }
-    let bytes = Data(file.prefix(Self.size(version)))
-    // Format 1 has no checksum: a changed parameter is reported as a wrong passphrase.
-    if version > 1, bytes.suffix(Self.checksumSize) != Self.checksum(bytes.dropLast(Self.checksumSize)) {
-      throw Self.damaged
-    }
+    try Self.checkBeginning(of: file)
+    let bytes = Data(file.prefix(Self.size))
+    guard file.count >= Self.size, bytes.suffix(Self.checksumSize) == Self.checksum(bytes.dropLast(Self.checksumSize))
+    else { throw Self.damaged }
     guard bytes[9] == Self.scryptID else { throw Self.newer(bytes) }
     guard bytes[11] == 0 else { throw Self.damaged }
     cost = ScryptCost(logN: Int(bytes[10]), r: Int(bytes.integer(at: 12)), p: Int(bytes.integer(at: 16)))
-    self.version = version
     self.bytes = bytes
   }
 
-  /// Returns the format version of a file. Throws `damaged` if the checksum is correct once the first nine bytes are
-  /// restored.
-  private static func version(of file: Data) throws(StorageError) -> UInt8 {
-    let beginning = Data(file.prefix(9))
-    guard beginning != magic + [newest] else { return newest }
-    let size = size(newest)
+  /// Throws `damaged` also if the checksum is correct once the first nine bytes are restored.
+  private static func checkBeginning(of file: Data) throws(StorageError) {
+    let found = Data(file.prefix(9))
+    guard found != beginning else { return }
     if file.count >= size {
-      let restored = magic + [newest] + file.dropFirst(9).prefix(size - 9 - checksumSize)
+      let restored = beginning + file.dropFirst(9).prefix(size - 9 - checksumSize)
       guard checksum(restored) != file.dropFirst(size - checksumSize).prefix(checksumSize) else { throw damaged }
     }
-    if !beginning.isEmpty, (magic + [newest]).starts(with: beginning) { throw damaged }  // cut short
-    guard beginning.prefix(8) == magic else {
+    if !found.isEmpty, beginning.starts(with: found) { throw damaged }  // cut short
+    guard found.prefix(8) == beginning.prefix(8) else {
       throw StorageError(
         .notAStore, "The file is not a sealed store.", advice: "Check the path. Nothing was changed.")
     }
-    guard let version = beginning.dropFirst(8).first, version > 0 else { throw damaged }
-    guard version == 1 else { throw newer(file) }
-    return 1
+    throw found[8] == 0 ? damaged : newer(file)
   }
 
   private static func newer(_ file: Data) -> StorageError {
@@ -91,20 +78,13 @@ package struct SealedHeader: Hashable, Sendable {
   init(sealing key: SecretBytes, of storeID: Data, with passphrase: SecretBytes, cost: ScryptCost) throws {
     let salt = try randomBytes(Self.saltSize)
     let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AEAD.keyCount)
-    try self.init(sealing: key, of: storeID, under: wrapping, salt: salt, cost: cost)
-  }
-
-  private init(
-    sealing key: SecretBytes, of storeID: Data, under wrapping: SecretBytes, salt: Data, cost: ScryptCost
-  ) throws {
-    var plain = Self.magic + Data([Self.newest, Self.scryptID, UInt8(cost.logN), 0])
+    var plain = Self.beginning + Data([Self.scryptID, UInt8(cost.logN), 0])
     plain.append(integer: UInt32(cost.r))
     plain.append(integer: UInt32(cost.p))
     plain += salt + storeID + (try DataKey(wrapping).id.bytes)
     let cipher = try AEAD(.aes256GCM, key: wrapping)
     let wrapped = try key.withUnsafeBytes { try cipher.seal($0, authenticating: plain) }
     self.cost = cost
-    version = Self.newest
     bytes = plain + wrapped + Self.checksum(plain + wrapped)
   }
 
@@ -116,40 +96,21 @@ package struct SealedHeader: Hashable, Sendable {
   /// Throws `unsupported` if trying a passphrase would exceed the limits.
   func validate(within limits: PassphraseLimits) throws(StorageError) { try cost.validate(within: limits) }
 
-  /// The result of opening a header with its passphrase.
-  struct Opened: Sendable {
-    /// The data key, which encrypts the values.
-    let key: SecretBytes
-    /// The header for the next write of the file: this one, or its conversion to the current format.
-    let newest: SealedHeader
-  }
-
-  /// Decrypts the data key. Takes the time and the memory that the cost demands.
+  /// Decrypts the data key, which encrypts the values. Takes the time and the memory that the cost demands.
   /// - Throws: `wrongPassphrase`; `damaged` if the header was forged; `unsupported` for a cost beyond the limits.
-  func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> Opened {
+  func opened(with passphrase: SecretBytes, limits: PassphraseLimits = PassphraseLimits()) throws -> SecretBytes {
     let wrapping = try scrypt(passphrase, salt: salt, cost: cost, count: AEAD.keyCount, limits: limits)
     // The cipher does not commit to its key: a forged data key could open with two passphrases.
-    if let check, try DataKey(wrapping).id.bytes != check { throw Self.wrongPassphrase }
-    do {
-      let key = try AEAD(.aes256GCM, key: wrapping).openSecret(wrapped, authenticating: plain)
-      guard storeID == nil else { return Opened(key: key, newest: self) }
-      let id = try Self.storeID(from: key)
-      return Opened(
-        key: key, newest: try SealedHeader(sealing: key, of: id, under: wrapping, salt: salt, cost: cost))
-    } catch is AuthenticationFailure {
-      throw check == nil ? Self.wrongPassphrase : Self.damaged
+    guard try DataKey(wrapping).id.bytes == check else {
+      throw StorageError(
+        .wrongPassphrase, "The passphrase does not open the store.",
+        advice: "Try again with the right one. Nothing was read or changed.")
     }
-  }
-
-  private static var wrongPassphrase: StorageError {
-    StorageError(
-      .wrongPassphrase, "The passphrase does not open the store.",
-      advice: "Try again with the right one. Nothing was read or changed.")
-  }
-
-  /// Derives the id of a store of format 1 from its data key, so that every handle uses the same one.
-  static func storeID(from key: SecretBytes) throws -> Data {
-    try hkdfSHA256(key, salt: Data(), info: Data("coffer store id".utf8), count: idSize).withUnsafeBytes { Data($0) }
+    do {
+      return try AEAD(.aes256GCM, key: wrapping).openSecret(wrapped, authenticating: plain)
+    } catch is AuthenticationFailure {
+      throw Self.damaged
+    }
   }
 
   static var damaged: StorageError {

@@ -155,17 +155,4 @@ import Testing
       _ = try await SlotEngine.sealed(at: fixture.url, passphrase: .systemdCredential("other"), cost: cheap)
     }
   }
-
-  /// Written by the first version with this format. It must remain readable: never generate it again.
-  @Test("The golden file of format 1 opens")
-  func golden() async throws {
-    let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    let golden = folder.appendingPathComponent("Golden/format-1.sealed")
-    let fixture = try SealedFixture()
-    try FileManager.default.copyItem(at: golden, to: fixture.url)
-    let engine = try await fixture.open("correct horse battery staple")
-    #expect(try await contents(engine) == ["api-token": "s3cr3t", "empty": "", "ünïcode/🗝️": "zwölf"])
-    try await engine.close()
-    #expect(try Data(contentsOf: golden) == Data(contentsOf: fixture.url))
-  }
 }

@@ -11,7 +11,7 @@ import Testing
 /// What is detected in the header of a sealed file: damage, a wrong passphrase, a cost, another format.
 @Suite(.serialized) struct SealedHeaderTests {
   private let secret = Data("hunter2-hunter2-hunter2".utf8)
-  private let size = SealedHeader.size(2)
+  private let size = SealedHeader.size
 
   private func filled() async throws -> (fixture: SealedFixture, file: Data) {
     let fixture = try SealedFixture()
@@ -108,12 +108,6 @@ import Testing
     try await expectError(.unsupported, "256 MiB") {
       _ = try await SlotEngine.sealed(at: fixture.url, passphrase: source)
     }
-    var first = Data(file.prefix(36)) + Data(count: 200)
-    first[8] = 1
-    try first.write(to: fixture.url)
-    try await expectError(.unsupported, "5.0 s") {
-      _ = try await SlotEngine.sealed(at: fixture.url, passphrase: source)
-    }
     #expect(asked.withLock { $0 } == 0)
   }
 
@@ -159,26 +153,6 @@ import Testing
   private static func golden(_ name: String) -> URL {
     let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     return folder.appendingPathComponent("Golden/\(name).sealed")
-  }
-
-  @Test("The next commit converts a file of format 1 to format 2, for every handle")
-  func upgrade() async throws {
-    let fixture = try SealedFixture()
-    try FileManager.default.copyItem(at: Self.golden("format-1"), to: fixture.url)
-    let words = "correct horse battery staple"
-    let (engine, other) = (try await fixture.open(words), try await fixture.open(words))
-    try await engine.commit(WriteBatch([.put(KeyName("new"), secret)]), from: StoreOrigin())
-    #expect(try Data(contentsOf: fixture.url)[8] == 2)
-    #expect(try await other.entry(KeyName("new"))?.value == secret)
-    try await other.commit(WriteBatch([.put(KeyName("newer"), secret)]), from: StoreOrigin())
-    #expect(try await engine.entry(KeyName("newer"))?.value == secret)
-    try await engine.close()
-    try await other.close()
-    try await expectError(.wrongPassphrase) { _ = try await fixture.open() }
-    let again = try await fixture.open(words)
-    for key in ["new", "newer"] { #expect(try await again.entry(KeyName(key))?.value == secret) }
-    #expect(try await again.entry(KeyName("api-token"))?.value == Data("s3cr3t".utf8))
-    try await again.close()
   }
 
   @Test(.enabled(if: ProcessInfo.processInfo.environment["COFFER_MAKE_GOLDEN"] != nil))

@@ -11,7 +11,7 @@ enum SealedProbe {
     let key = try SecretBytes.random(count: AEAD.keyCount)
     let secret = SecretBytes(copying: Data(text.utf8))
     let header = try SealedHeader(sealing: key, with: secret, cost: cheap)
-    let format = try SealedFormat(header, SealedHeader.Opened(key: key, newest: header))
+    let format = try SealedFormat(header, key)
     var document = format.empty
     for value in 0..<values {
       document.items[try KeyName("key\(value)")] = .init(

@@ -35,7 +35,7 @@ import CofferCore
       guard ended.wait(timeout: .now() + .seconds(60)) == .success else { throw TestFailure("a thread did not end") }
     }
 
-    @Test("Callers at once share one attempt to connect, and its failure")
+    @Test("Callers at once wait for one deadline and not one after the other")
     func sharedAttempt() throws {
       let bus = try HangingBus()
       let client = SecretServiceClient(address: bus.address, timeout: Self.timeout)
@@ -49,35 +49,6 @@ import CofferCore
       #expect(
         states.withLock { $0 } == Array(repeating: .noAnswer(reason: "the session bus does not answer"), count: 8))
       #expect(spent < Self.timeout * 4, "\(spent)")
-      // A thread that begins after the first attempt has failed makes another.
-      #expect((1...2).contains(bus.attempts), "\(bus.attempts)")
-    }
-
-    @Test("A value is shared by all callers, an error only by those that waited for it")
-    func attempts() throws {
-      let shared = SharedAttempt<Int>()
-      let (made, begun, found) = (Locked(0), Events<Int>(), Locked<[Int]>([]))
-      #expect(throws: TestFailure.self) {
-        try shared.result(within: Self.timeout, isUsable: { _ in true }, make: { throw TestFailure("no bus") })
-      }
-      try together(8) { number in
-        begun.add(number)
-        let value = try? shared.result(
-          within: .seconds(30), isUsable: { _ in true },
-          make: {
-            // Wait until all have begun, so that at least one has to wait.
-            _ = begun.has { _ in begun.all.count == 8 }
-            return made.withLock { made in
-              made += 1
-              return made
-            }
-          })
-        found.withLock { $0.append(value ?? -1) }
-      }
-      #expect(found.withLock { $0 } == Array(repeating: 1, count: 8))
-      #expect(try shared.result(within: Self.timeout, isUsable: { $0 > 1 }, make: { 2 }) == 2)
-      shared.forget()
-      #expect(try shared.result(within: Self.timeout, isUsable: { _ in true }, make: { 3 }) == 3)
     }
 
     @Test("A bus that closes every connection does not prove that there is no keyring")

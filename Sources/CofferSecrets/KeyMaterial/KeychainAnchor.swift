@@ -59,7 +59,17 @@ public struct KeychainAnchor: RollbackAnchor {
   }
 
   private func withEngine<R: Sendable>(_ body: (SlotEngine) async throws -> R) async throws -> R {
-    let engine = try await SlotEngine.keychain(service: service, configuration: configuration)
+    try await SlotEngine.withKeychain(service: service, configuration: configuration, body)
+  }
+}
+
+extension SlotEngine {
+  /// Opens a keychain for the duration of a call.
+  static func withKeychain<R: Sendable>(
+    service: String, accessGroup: String? = nil, configuration: KeychainConfiguration,
+    _ body: (SlotEngine) async throws -> R
+  ) async throws -> R {
+    let engine = try await keychain(service: service, accessGroup: accessGroup, configuration: configuration)
     do {
       let result = try await body(engine)
       try await engine.close()

@@ -65,16 +65,8 @@ public struct KeychainKeyProvider: KeyMaterialProviding {
   }
 
   private func withEngine(_ body: (SlotEngine) async throws -> Data) async throws -> Data {
-    let engine = try await SlotEngine.keychain(
-      service: service, accessGroup: accessGroup, configuration: configuration)
-    do {
-      let material = try await body(engine)
-      try await engine.close()
-      return material
-    } catch {
-      try? await engine.close()
-      throw error
-    }
+    try await SlotEngine.withKeychain(
+      service: service, accessGroup: accessGroup, configuration: configuration, body)
   }
 }
 

@@ -48,32 +48,6 @@ import Testing
     #expect(try code { _ = try KeyRingStore(engine) } == .unsupported)
   }
 
-  @Test(arguments: [false, true]) func anIntactRecordRepairsTheOther(_ isCopy: Bool) async throws {
-    let told = Locked<[StoreEvent.Kind]>([])
-    let engine = MemoryEngine(events: CofferEvents { event in told.withLock { $0.append(event.kind) } })
-    let first = try await open(engine)
-    let name = isCopy ? SystemRecord.Name.keyRingCopy : SystemRecord.Name.keyRing
-    let content = try #require(try await engine.record(name)?.content)
-    for change in [Data(content.dropLast()), Data(), content + Data([1]), nil] as [Data?] {
-      try await put(engine, change.map { .putRecord(name, $0) } ?? .deleteRecord(name))
-      told.withLock { $0 = [] }
-      let reading = try await open(ReadOnlyEngine(engine))
-      #expect(reading.ring == first.ring)
-      #expect(try await engine.record(name)?.content == change)
-      let repaired = try await open(engine)
-      #expect(repaired.ring == first.ring)
-      #expect(try await engine.record(name)?.content == content)
-      let damage = told.withLock { $0 }.filter {
-        if case .damaged(let report) = $0 { report.isCopyUsed } else { false }
-      }
-      #expect(damage.count == 2)
-      // The repaired ring's revisions are those of the store.
-      try await put(engine, .put("a", envelope))
-      _ = try await KeyRingStore(engine).update(repaired) { try $0.addPrimary(now: .now) }
-      try await put(engine, .putRecord(.keyRing, content), .putRecord(.keyRingCopy, content))
-    }
-  }
-
   @Test func twoDamagedRecordsAreDamage() async throws {
     let engine = MemoryEngine()
     _ = try await open(engine)
@@ -126,24 +100,6 @@ import Testing
       try await put(engine, .putRecord(name, old))
       #expect(try await open(engine).ring == second.ring)
     }
-  }
-
-  @Test func processesThatCreateAtOnceAgree() async throws {
-    let engine = MemoryEngine()
-    let rings = try await withThrowingTaskGroup(of: OpenKeyRing.self) { group in
-      for _ in 0..<16 {
-        group.addTask {
-          try await KeyRingStore(engine).open(settings: EncryptionSettings()) { derivation in
-            let derivation = try derivation ?? .random(.keyMaterial)
-            await Task.yield()
-            return try RootKey(from: SecretBytes(copying: Data(repeating: 7, count: 32)), derivation)
-          }
-        }
-      }
-      return try await group.reduce(into: []) { $0.append($1) }
-    }
-    #expect(Set(rings.map(\.ring.storeID)).count == 1 && Set(rings.map(\.ring.primary.id)).count == 1)
-    #expect(engine.latestRevision == StoreRevision(1))
   }
 
   @Test func concurrentChangesAreAllMade() async throws {

@@ -37,14 +37,6 @@
       #expect(try client.sessionAlgorithm() == "dh-ietf1024-sha256-aes128-cbc-pkcs7")
     }
 
-    @Test("Secrets that are too large are refused before any call")
-    func tooLarge() throws {
-      let nowhere = SecretServiceClient(address: "unix:path=/nowhere")
-      #expect(
-        code { try nowhere.create(label: "", [], secret: Data(count: 64 * 1_024 + 1), replace: true) }
-          == .valueTooLarge)
-    }
-
     @Test("A search finds the items that have all attributes, byte by byte")
     func search() throws {
       let one = try create("one", Data("1".utf8))

@@ -87,20 +87,4 @@ struct DataKeyTests {
     }
     #expect(areEqual((Data([1]) + code).dropFirst(), code))
   }
-
-  @Test("One key serves many threads")
-  func threads() async throws {
-    let key = try DataKey.random()
-    let expected = try Data("a".utf8).withUnsafeBytes { try key.keyedHash(of: $0) }
-    await withTaskGroup(of: Bool.self) { group in
-      for _ in 0..<8 {
-        group.addTask {
-          (0..<500).allSatisfy { _ in
-            (try? Data("a".utf8).withUnsafeBytes { try key.keyedHash(of: $0) }) == expected
-          }
-        }
-      }
-      for await isRight in group { #expect(isRight) }
-    }
-  }
 }

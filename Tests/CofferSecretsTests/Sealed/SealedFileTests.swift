@@ -90,29 +90,6 @@ import Testing
     #expect(kept.contains { $0.hasPrefix("damaged-") })
   }
 
-  @Test("Every truncated file is refused")
-  func truncation() throws {
-    let whole = try SealedProbe.file("correct horse", values: 3)
-    for count in 0..<whole.count {
-      #expect((try? SealedProbe.open(whole.prefix(count), "correct horse")) == nil, "\(count) bytes")
-    }
-    #expect(try SealedProbe.open(whole, "correct horse") == 3)
-  }
-
-  @Test("A lost file is not a new store")
-  func lostFile() async throws {
-    let fixture = try SealedFixture()
-    let engine = try await fixture.open()
-    try await put("token", secret, into: engine)
-    try await engine.close()
-    try FileManager.default.removeItem(at: fixture.url)
-    try await expectError(.damaged, "copy") { _ = try await fixture.open() }
-    try FileManager.default.copyItem(atPath: fixture.control + "/copy", toPath: fixture.path)
-    let again = try await fixture.open()
-    #expect(try await again.entry(KeyName("token"))?.value == secret)
-    try await again.close()
-  }
-
   @Test("A missing store is not created if that is disabled")
   func missing() async throws {
     let fixture = try SealedFixture()
@@ -158,15 +135,6 @@ import Testing
     try await put("large", Data(count: 64 << 10), into: engine)
     try await expectError(.valueTooLarge) { try await put("large", Data(count: (64 << 10) + 1), into: engine) }
     try await engine.close()
-  }
-
-  @Test("A hostile header cannot exhaust the memory")
-  func hostileHeader() throws {
-    var file = try SealedProbe.file("correct horse", values: 1)
-    for logN in [UInt8(23), 63, 255] {
-      file[10] = logN
-      #expect(throws: StorageError.self) { try SealedProbe.open(file, "correct horse") }
-    }
   }
 
   @Test("Only this user may access the file and its directory")

@@ -57,20 +57,4 @@ struct EnvelopeTests {
     let envelope = try fixture.seal(Data("token".utf8))
     #expect(other.failure(envelope) == "keyUnavailable")
   }
-
-  @Test("Many threads share a key")
-  func threads() async throws {
-    let fixture = fixture
-    try await withThrowingTaskGroup(of: Bool.self) { group in
-      for number in 0..<16 {
-        group.addTask {
-          try (0..<100).allSatisfy { round in
-            let value = Data("\(number) \(round)".utf8)
-            return try fixture.open(fixture.seal(value)) == value
-          }
-        }
-      }
-      for try await isRight in group { #expect(isRight) }
-    }
-  }
 }

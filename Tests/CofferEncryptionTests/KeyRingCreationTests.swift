@@ -52,9 +52,8 @@ import Testing
       engine = SelectiveEncryption(
         hooked, configuration: EncryptedEngine.Configuration(), only: { ["ours", "theirs"].contains($0) }, key: { key })
     case .plainValues:
-      let (encrypted, rotation) = try await EncryptedEngine.encrypt(hooked, key: key)
-      _ = try await rotation.result()
-      engine = encrypted
+      _ = try await EncryptedEngine.encrypt(hooked, key: key).result()
+      engine = try await EncryptedEngine.open(hooked, key: key)
     }
     try await engine.put("ours", "value")
     #expect(try await engine.text("ours") == "value")

@@ -29,10 +29,6 @@ import Testing
         name: "declared", secret: "golden key material, 32 bytes or more",
         settings: EncryptionSettings(padsValues: true), states: [.retired, .primary], phase: .complete,
         coverage: .declared),
-      // Written by an earlier version whose anchor covered each value, which byte 3 of the body states.
-      Sample(
-        name: "tracked", secret: "golden key material, 32 bytes or more",
-        settings: EncryptionSettings(hidesNames: true), states: [.primary], phase: .complete),
       // Written by scripts/envelopes.py.
       Sample(
         name: "labelled", secret: "golden key material, 32 bytes or more", settings: EncryptionSettings(),
@@ -53,41 +49,11 @@ import Testing
     #expect(ring.label == sample.label)
     #expect(ring.coverage == sample.coverage && header.coverage == sample.coverage)
     #expect(ring.settings == sample.settings && ring.phase == sample.phase && ring.generation == 1)
-    #expect(ring.comparedValues == (sample.name == "tracked"))
     #expect(ring.entries.map(\.state) == sample.states)
     #expect(ring.entries.map(\.created) == ring.entries.indices.map { Self.created + Double($0) })
     // The ids in the record are those of the keys.
     #expect(ring.entries.allSatisfy { $0.key == nil || $0.key?.id == $0.id })
     #expect(record.dropFirst(84).prefix(16) == ring.storeID)
-  }
-
-  @Test("A store whose values an earlier version compared with its anchor tells it once at each opening")
-  func tracked() async throws {
-    let sample = try #require(Sample.all.first { $0.name == "tracked" })
-    let told = Locked(0)
-    let base = MemoryEngine(events: CofferEvents { if $0.kind == .valuesNotCompared { told.withLock { $0 += 1 } } })
-    let record = try Data(contentsOf: sample.file)
-    let copies = SystemRecord.Name.keyRings.map {
-      WriteBatch.Operation.putRecord($0, record)
-    }
-    try await base.commit(WriteBatch(copies), from: StoreOrigin())
-    func open() async throws -> EncryptedEngine {
-      var configuration = EncryptedEngine.Configuration(settings: sample.settings)
-      configuration.label = sample.label
-      return try await EncryptedEngine.open(base, configuration: configuration) { derivation in
-        try RootKey(from: SecretBytes(copying: Data(sample.secret.utf8)), try #require(derivation))
-      }
-    }
-    for opening in 1...2 {
-      let engine = try await open()
-      try await engine.put("a", "1")
-      #expect(told.withLock { $0 } == opening)
-    }
-    let engine = try await open()
-    _ = try await engine.rotate().result()
-    #expect(engine.keyRing.comparedValues == false)
-    _ = try await open()
-    #expect(told.withLock { $0 } == 3, "a ring that was written again tells nothing")
   }
 
   /// Writes the files of a new format: run it once by hand, when the format changes.

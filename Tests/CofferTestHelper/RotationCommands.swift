@@ -14,28 +14,34 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   let root = try testRoot()
   say("ready")
   _ = readLine()
-  var configuration = EncryptedEngine.Configuration(settings: settings)
+  let configuration = EncryptedEngine.Configuration(settings: settings)
   // The helper is killed and continues.
-  configuration.acceptsUnfinished = true
-  let engine = try await EncryptedEngine.open(
-    base, ifMissing: .createForPlainValues, configuration: configuration
-  ) { _ in root }
+  let conversion: KeyRotation? =
+    switch rest[1] {
+    case "encryption": try await EncryptedEngine.encrypt(base, configuration: configuration) { _ in root }
+    case "decryption": try await EncryptedEngine.decrypt(base, configuration: configuration) { _ in root }
+    default: nil
+    }
+  if let conversion {
+    try await finish(conversion)
+    try await base.close()
+    return true
+  }
+  let engine = try await EncryptedEngine.open(base, configuration: configuration) { _ in root }
   if command == "shred-values" {
     let report = try await engine.shred()
     say(report.isComplete ? "complete" : "incomplete \(report.obstacles)")
     try await engine.close()
     return true
   }
-  let rotation =
-    switch rest[1] {
-    case "newKey": try await engine.rotate()
-    case "encryption": try await engine.encryptPlainValues()
-    default: try await engine.decrypt()
-    }
-  let report = try await rotation.result()
-  say(report.isComplete ? "complete" : "incomplete \(report.failures)")
+  try await finish(engine.rotate())
   try await engine.close()
   return true
+}
+
+private func finish(_ rotation: KeyRotation) async throws {
+  let report = try await rotation.result()
+  say(report.isComplete ? "complete" : "incomplete \(report.failures)")
 }
 
 /// Opens a store that rotates its keys by itself, with a clock that is ahead, until a line is read; prints the number
@@ -59,7 +65,7 @@ private func rotateByItself(_ path: String, hours: String, hangs: Bool) async th
   ) { _ in try testRoot() }
   if readLine() == nil { try await hang() }
   try await engine.close()
-  events.emitLater("end", .valuesNotCompared)  // after those of the rotation
+  events.emitLater("end", .closed)  // after those of the rotation
   for await _ in told {}
   say("\(values.withLock { $0 })")
   return true

@@ -57,8 +57,7 @@ extension Table {
       terminal, it needs --yes.
       """,
       """
-      A store that has an anchor needs it: --anchor-file. The anchor would refuse the
-      plain store otherwise.
+      If the store has an anchor, remove that afterwards: it refuses the plain store.
       """,
     ],
     examples: [
@@ -67,13 +66,12 @@ extension Table {
     aliases: ["unseal", "unlock", "unprotect"])
 
   static let rotate = command(
-    "encrypt every value under a new data key", options: [.prefix, .scrub],
+    "encrypt every value under a new data key", options: [.scrub],
     details: [
       """
       Programs can read and write the store meanwhile. When all values are done, the
       old data keys are removed. After Ctrl-C or a failure every value can still be
-      read, and the same command continues, under the key of the earlier run: run it
-      again for a new one. With --prefix the old keys stay.
+      read, and the same command removes the keys of both runs.
       """,
       """
       The files of a store of more than 16 MiB may still hold the old keys, in free
@@ -85,8 +83,7 @@ extension Table {
       """,
     ],
     examples: [
-      Syntax.Example("coffer rotate app.db --key-file app.key", "the whole store"),
-      Syntax.Example("coffer rotate app.db --prefix tmp/ --key-file app.key", "some of the values"),
+      Syntax.Example("coffer rotate app.db --key-file app.key", "a new data key")
     ],
     aliases: ["reencrypt", "renew", "roll"])
 

@@ -127,10 +127,6 @@ private struct StoreFacts {
     }
     if let encryption { rows.append(("Secrecy", encryption.sentence)) }
     if let anchor = encryption?.anchor { rows.append(("Anchor", anchor.inWords)) }
-    if encryption?.ring?.comparedValues == true {
-      rows.append(
-        ("Notice", style.yellow("single older values are not noticed") + ", as they once were: see coffer doctor"))
-    }
     if hasPlainSession == true { rows.append(("Bus", style.red("secrets cross it unencrypted"))) }
     if let databaseBytes {
       rows.append(("On disk", byteCount(databaseBytes) + (log.map { " and a log of \(byteCount($0.bytes))" } ?? "")))

@@ -5,7 +5,7 @@ import Foundation
 
 /// Implements `coffer keys`, which lists the data keys of an encrypted store, and never their material.
 func listDataKeys(_ invocation: Invocation) async throws -> ExitStatus {
-  try await withKeyRing(invocation, access: invocation.access, for: .unfinished) { engine in
+  try await withKeyRing(invocation, access: invocation.access) { engine in
     let stored = try await StoredKeyRingFacts(engine)
     let base = engine.base
     let counts: EnvelopeCounts
@@ -78,7 +78,6 @@ private struct KeyList {
       ("Store", store.oneLine()), ("Opened by", stored?.keyInWords ?? "-"), ("Cipher", settings.algorithm.rawValue),
       ("Names", settings.hidesNames ? "hidden" : "in plain"), ("Sizes", settings.padsValues ? "padded" : "exact"),
       ("Covers", ring.coverage == .all ? "all values" : "the values of declared keys"),
-      ("State", ring.phase == .complete ? "complete" : style.yellow(ring.phase.inWords)),
       ("Changes", grouped(ring.generation)),
     ]
     if let anchor { rows.append(("Anchor", anchor.inWords)) }
@@ -111,9 +110,8 @@ private struct KeyList {
       ("store", .text(store)), ("key", .text(stored?.needsPassphrase == true ? "passphrase" : "material")),
       ("cipher", .text(ring.settings.algorithm.rawValue)), ("namesHidden", .flag(ring.settings.hidesNames)),
       ("padded", .flag(ring.settings.padsValues)), ("coverage", .text(ring.coverage == .all ? "all" : "declared")),
-      ("phase", .text(ring.phase.word)), ("generation", .number(ring.generation)),
-      ("anchor", .optional(anchor?.rawValue)), ("plain", .number(counts.plain)),
-      ("lost", .number(lost)), ("unreadable", .number(counts.unreadable)),
+      ("generation", .number(ring.generation)), ("anchor", .optional(anchor?.rawValue)),
+      ("plain", .number(counts.plain)), ("lost", .number(lost)), ("unreadable", .number(counts.unreadable)),
       (
         "keys",
         .list(

@@ -35,8 +35,7 @@ private struct ListPrinter {
   private let isLong: Bool
   private let end: String
   private let revisionWidth: Int
-  /// Whether all values are encrypted, or as each one states; `nil` for a store without
-  /// encryption, and while it is not known.
+  /// Whether all values are encrypted, or as each one states; `nil` for a store without encryption.
   private let encryption: Encryption?
 
   private enum Encryption { case all, asStated }
@@ -44,9 +43,8 @@ private struct ListPrinter {
   init(_ invocation: Invocation, _ engine: any StorageEngine, output: Output) {
     self.output = output
     revisionWidth = max("REVISION".count, engine.latestRevision.description.count)
-    // While a store is being encrypted or decrypted, its opened form does not tell which values are.
-    let isComplete = engine.as(EncryptedEngine.self)?.keyRing.phase == .complete
-    encryption = engine.as(KeylessEngine.self) != nil ? .asStated : isComplete ? .all : nil
+    let isOpened = engine.as(EncryptedEngine.self) != nil
+    encryption = engine.as(KeylessEngine.self) != nil ? .asStated : isOpened ? .all : nil
     isJSON = invocation.has(.json)
     isLong = invocation.has(.long)
     end = invocation.has(.null) ? "\0" : "\n"

@@ -19,9 +19,9 @@ func encryptStore(_ invocation: Invocation) async throws -> ExitStatus {
     if let ring, let settings {
       try await sources.openRing(ring, of: base, with: source).requireSettings(settings, of: base.description)
     }
-    let (engine, rotation) = try await EncryptedEngine.encrypt(
+    let rotation = try await EncryptedEngine.encrypt(
       base, key: source, configuration: configuration, acceptingRollback: accepts)
-    return try await follow(engine, rotation, invocation)
+    return try await RotationCommand(invocation, base, label: "Encrypting").follow(rotation)
   }
 }
 
@@ -33,44 +33,35 @@ private func isAcceptedByVerify(_ store: String) -> CommandError {
     store: store)
 }
 
-private func follow(
-  _ engine: EncryptedEngine, _ rotation: KeyRotation, _ invocation: Invocation
-) async throws -> ExitStatus {
-  try await closing(engine) { engine in
-    try await RotationCommand(invocation, engine, label: "Encrypting").follow(rotation)
-  }
-}
-
 /// Implements `coffer decrypt`, which stores the values of an encrypted store in plain.
 func decryptStore(_ invocation: Invocation) async throws -> ExitStatus {
   let question = "Store every value of \(try invocation.onlyLocation().description.oneLine()) in plain?"
   try await invocation.askForConsent(question, otherwise: "Nothing was decrypted.")
-  return try await withKeyRing(invocation, for: .unfinished) { engine in
-    if !engine.comparesAnchor, try await StoredKeyRingFacts(engine)?.hasAnchor == true {
-      throw anchorIsNotGiven(engine.description)
+  let (location, sources) = (try invocation.onlyLocation(), try KeySources(invocation))
+  let anchor = try AnchorFile(invocation)
+  let base = try await openStoredForm(of: location, sources.passphrases, creating: false)
+  return try await closing(base) { base in
+    guard let ring = try await StoredKeyRingFacts(base) else {
+      try await base.refuseLostRing()
+      throw isNotEncrypted(base.description)
     }
-    return try await RotationCommand(invocation, engine, label: "Decrypting").follow(engine.decrypt())
+    var configuration = EncryptedEngine.Configuration()
+    configuration.acceptsDeclared = true
+    configuration.label = sources.label
+    configuration.rollbackProtection = try anchor?.settings(mayCreate: false, of: base.description)
+    let rotation = try await EncryptedEngine.decrypt(
+      base, key: sources.source(for: ring, of: base.description), configuration: configuration)
+    return try await RotationCommand(invocation, base, label: "Decrypting").follow(rotation)
   }
-}
-
-private func anchorIsNotGiven(_ store: String) -> CommandError {
-  CommandError(
-    .failure, StorageError.Code.unsupported.description,
-    "The store has an anchor, which would refuse the plain store afterwards.",
-    advice: "Give it, so that it is released: --anchor-file PATH. If it was lost, create it before: coffer verify "
-      + "--accept-rollback. If it is not in a file, decrypt the store in its program. Nothing was changed.",
-    store: store)
 }
 
 /// Implements `coffer rotate`, which encrypts every value under a new data key.
 func rotateStore(_ invocation: Invocation) async throws -> ExitStatus {
-  let prefix = try invocation.options[.prefix].map(invocation.makeKey)
   if invocation.has(.scrub) {
-    guard prefix == nil else { throw UsageError("'rotate' takes --prefix or --scrub, not both.", .rotate) }
     return try await withKeyRing(invocation) { try await scrub($0, asJSON: invocation.has(.json)) }
   }
   return try await withKeyRing(invocation) { engine in
-    try await RotationCommand(invocation, engine, label: "Rotating").follow(engine.rotate(prefix: prefix))
+    try await RotationCommand(invocation, engine, label: "Rotating").follow(engine.rotate())
   }
 }
 
@@ -86,11 +77,11 @@ private func scrub(_ engine: EncryptedEngine, asJSON: Bool) async throws -> Exit
 
 /// Opens the encrypted store of the only operand with its key.
 func withKeyRing<R>(
-  _ invocation: Invocation, access: StoreAccess = .readWriteOrReadOnly, for need: KeyNeed = .everything,
-  _ body: (EncryptedEngine) async throws -> R
+  _ invocation: Invocation, access: StoreAccess = .readWriteOrReadOnly, _ body: (EncryptedEngine) async throws -> R
 ) async throws -> R {
   try await withStore(
-    at: invocation.onlyLocation(), KeySources(invocation), access: access, for: need, anchor: AnchorFile(invocation)
+    at: invocation.onlyLocation(), KeySources(invocation), access: access, for: .everything,
+    anchor: AnchorFile(invocation)
   ) { engine in
     guard let encrypted = engine.as(EncryptedEngine.self) else {
       try await engine.refuseLostRing()
@@ -110,13 +101,11 @@ func isNotEncrypted(_ store: String) -> CommandError {
 /// Shows the progress and the outcome of a rotation.
 private struct RotationCommand: Sendable {
   private let invocation: Invocation
-  private let engine: EncryptedEngine
   private let label: String
   private let store: String
 
-  init(_ invocation: Invocation, _ engine: EncryptedEngine, label: String) {
+  init(_ invocation: Invocation, _ engine: any StorageEngine, label: String) {
     self.invocation = invocation
-    self.engine = engine
     self.label = label
     store = engine.description
   }
@@ -138,14 +127,14 @@ private struct RotationCommand: Sendable {
       let name = failure.key.map { "'\($0.string.oneLine())'" } ?? "A value whose name is hidden"
       try? Output.error.note("\(name) stays as it is: \(failure.error.message)", after: "coffer:")
     }
-    var text = report.continuedEarlier ? "This has continued an interrupted run. " : ""
     let extent = "\(counted(report.changedValues, "value")) (\(byteCount(report.changedBytes))) in \(seconds(elapsed))"
-    switch report.goal {
-    case .encryption where report.changedValues == 0 && report.isComplete: text += "Every value is encrypted."
-    case .encryption: text += "Encrypted \(extent)."
-    case .decryption: text += "Decrypted \(extent)."
-    case .newKey: text += "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
-    }
+    var text =
+      switch report.goal {
+      case .encryption where report.changedValues == 0 && report.isComplete: "Every value is encrypted."
+      case .encryption: "Encrypted \(extent)."
+      case .decryption: "Decrypted \(extent)."
+      case .newKey: "Encrypted \(extent) under the key \(report.primaryKey ?? "-"). " + oldKeys(report)
+      }
     text += unexpected(report)
     if report.isFinished, !report.isComplete {
       text += " \(counted(report.failures.count, "value")) cannot be read; the store is encrypted."
@@ -153,8 +142,6 @@ private struct RotationCommand: Sendable {
       text += " \(counted(report.failures.count, "value")) could not be changed, so it is not finished."
     } else if report.goal == .encryption {
       text += remains(report)
-    } else if report.goal == .newKey, report.continuedEarlier {
-      text += " Run it again for a new key: what was deleted or disclosed since that run began is under this one."
     }
     try? Output.error.note(text)
   }
@@ -180,7 +167,6 @@ private struct RotationCommand: Sendable {
 
   private func oldKeys(_ report: KeyRotation.Report) -> String {
     guard report.isComplete else { return "The old keys stay, as those values need them." }
-    if invocation.has(.prefix) { return "The old keys stay, as other values need them." }
     let removed = counted(report.removedKeys.count, "old key") + (report.removedKeys.count == 1 ? " was" : " were")
     guard !report.isScrubbed, !report.removedKeys.isEmpty else { return "\(removed) removed." }
     return "\(removed) removed from the key ring. The files may still hold what it was before: run 'coffer rotate "
@@ -191,8 +177,8 @@ private struct RotationCommand: Sendable {
 extension KeyRotation.Report {
   fileprivate func json(_ store: String) -> JSON {
     .object([
-      ("store", .text(store)), ("goal", .text(goal.rawValue)), ("continued", .flag(continuedEarlier)),
-      ("values", .number(values)), ("changed", .number(changedValues)), ("changedBytes", .number(changedBytes)),
+      ("store", .text(store)), ("goal", .text(goal.rawValue)), ("values", .number(values)),
+      ("changed", .number(changedValues)), ("changedBytes", .number(changedBytes)),
       ("unexpected", unexpectedValues.map { .number($0) } ?? .none),
       ("primaryKey", .optional(primaryKey)), ("removedKeys", .list(removedKeys.map(JSON.text))),
       ("scrubbed", .flag(isScrubbed)),

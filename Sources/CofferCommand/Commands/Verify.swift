@@ -78,8 +78,6 @@ private final class Verifier {
   private var integrity: IntegrityReport?
   /// The problems of the store's files other than its values and its journal, a sentence each.
   private var files: [String] = []
-  /// The phase of the key ring, if it was opened.
-  private let phase: KeyRing.Phase?
   /// The error that ended the reading of values early.
   private var failure: StorageError?
   private var isInterrupted = false
@@ -92,7 +90,6 @@ private final class Verifier {
   init(_ engine: any StorageEngine, _ invocation: Invocation, accepted: StorageError?) {
     self.engine = engine
     self.accepted = accepted
-    phase = engine.as(EncryptedEngine.self)?.keyRing.phase
     asJSON = invocation.has(.json)
     end = invocation.has(.null) ? "\0" : "\n"
   }
@@ -101,12 +98,8 @@ private final class Verifier {
     if isInterrupted { return .interrupted }
     let isGood =
       damaged.isEmpty && unreadable.isEmpty && failure == nil && files.isEmpty && integrity?.isWhole ?? true
-      && !acceptsPlain
     return isGood ? .ok : .failure
   }
-
-  /// Whether plain values are accepted, whoever has written them.
-  private var acceptsPlain: Bool { phase.map { $0 != .complete } ?? false }
 
   func run() async throws {
     defer { progress.clear() }
@@ -181,9 +174,6 @@ private final class Verifier {
     if unreadable.contains(where: { $0.error.code == .keyUnavailable }) { findings.append("the key ring is lost") }
     if !unreadable.isEmpty { findings.append("\(grouped(unreadable.count)) could not be read") }
     if failure != nil { findings.append("the rest could not be read") }
-    if let phase, acceptsPlain {
-      findings.append("its \(phase == .decrypting ? "decryption" : "encryption") is unfinished")
-    }
     if !files.isEmpty { findings.append("files of the store are damaged") }
     if integrity?.loss != nil { findings.append("commits are lost") }
     if integrity?.rowsAreComplete == false { findings.append("values are missing") }
@@ -209,7 +199,6 @@ private final class Verifier {
       ("pageChecksums", integrity.map { .flag($0.hasPageChecksums) } ?? .none),
       ("loss", integrity?.loss?.json ?? .none), ("unopened", .number(unopened)), ("failure", reason ?? .none),
       ("accepted", accepted ?? .none), ("interrupted", .flag(isInterrupted)),
-      ("phase", .optional(phase?.word)),
     ])
   }
 

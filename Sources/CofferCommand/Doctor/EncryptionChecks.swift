@@ -8,9 +8,6 @@ struct EncryptionChecks {
   /// The age of a data key from which a rotation is advised.
   private static let oldAge: TimeInterval = 365 * 86_400
 
-  private static let otherwise =
-    "Otherwise somebody has put back an older key ring: restore the store from a backup."
-
   let store: String
   let facts: EncryptionFacts
 
@@ -28,25 +25,8 @@ struct EncryptionChecks {
         .ok(store, "has an anchor, which was not compared: coffer verify --anchor-file PATH --store \(quoted)"))
     }
     guard let ring = facts.ring else { return findings }
-    switch ring.phase {
-    case .complete: break
-    case .encrypting:
-      findings.append(
-        .problem(
-          store, "Its encryption is unfinished, so it would accept values in plain: it is not opened.",
-          fix: "If it was begun here, finish it: coffer encrypt \(quoted). \(Self.otherwise)"))
-    case .decrypting:
-      findings.append(
-        .problem(
-          store, "Its decryption is unfinished, so new values would be stored in plain: it is not opened.",
-          fix: "If it was begun here, encrypt it again: coffer encrypt \(quoted). \(Self.otherwise)"))
-    }
-    if ring.comparedValues {
-      findings.append(
-        .warning(
-          store,
-          "An earlier version noticed single values that were removed or replaced by older ones; this one does not.",
-          fix: "Look at the values that matter; then end this notice: coffer rotate \(quoted)"))
+    if ring.phase != .complete {
+      findings.append(.problem(store, StorageError.isUnfinished(ring.phase, location: store)))
     }
     let retired = ring.entries.filter { $0.state == .retired }.count
     if retired > 0 {

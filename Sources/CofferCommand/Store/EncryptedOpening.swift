@@ -6,8 +6,6 @@ import CofferTerminal
 enum KeyNeed: Sendable {
   /// Everything: the command always needs the key.
   case everything
-  /// As `everything`, also of a store whose encryption or decryption is unfinished: for commands that handle it.
-  case unfinished
   /// The names of the keys, which need it only if they are hidden. A key that is given is checked.
   case names
   /// Nothing: the key is used if an option or systemd provides it.
@@ -22,16 +20,6 @@ enum KeyNeed: Sendable {
   /// The values that are removed, also of a store whose encryption or decryption is unfinished: nothing is stored in
   /// plain, and a value that keeps either from being finished can be removed.
   case removal
-}
-
-extension KeyNeed {
-  /// Whether a store is opened whose encryption or decryption is unfinished: not to read or write its values.
-  fileprivate var acceptsUnfinished: Bool {
-    switch self {
-    case .unfinished, .names, .ifGiven, .inspection, .removal: true
-    case .everything, .target, .values: false
-    }
-  }
 }
 
 /// The opening of a store that may be encrypted.
@@ -91,18 +79,21 @@ struct EncryptedOpening {
       return KeylessEngine(base, ring, sources)
     }
     let base: any StorageEngine = if case .inspection = need { ReadOnlyEngine(base) } else { base }
-    return try await encrypted(base, ifMissing: .refuse, ring, acceptingUnfinished: need.acceptsUnfinished)
+    do { return try await encrypted(base, ifMissing: .refuse, ring) } catch let error as StorageError
+      where error.code == .encryptionUnfinished
+    {
+      guard case .removal = need else { throw error }
+      return KeylessEngine(base, ring, sources)
+    }
   }
 
   private func encrypted(
-    _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing, _ ring: StoredKeyRingFacts?,
-    acceptingUnfinished: Bool = false
+    _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing, _ ring: StoredKeyRingFacts?
   ) async throws -> EncryptedEngine {
     let reader = try newKey ?? RootKeyReader(sources.source(for: ring, of: base.description))
     var configuration = EncryptedEngine.Configuration(settings: settings)
     configuration.acceptsDeclared = true
     configuration.label = sources.label
-    configuration.acceptsUnfinished = acceptingUnfinished
     configuration.rollbackProtection = try anchor?.settings(mayCreate: missing == .create, of: base.description)
     do {
       return try await EncryptedEngine.open(base, ifMissing: missing, configuration: configuration) {
@@ -110,7 +101,7 @@ struct EncryptedOpening {
       }
     } catch let error as StorageError {
       guard let anchor, anchor.accepts(error), ring != nil else { throw error }
-      let engine = try await EncryptedEngine.acceptRollback(of: base, configuration: configuration) {
+      let engine = try await EncryptedEngine.open(base, configuration: configuration, acceptingRollback: true) {
         try await reader.rootKey(for: $0)
       }
       anchor.accept(error)
@@ -124,7 +115,7 @@ struct EncryptedOpening {
     // An anchor cannot be compared without the key.
     if anchor != nil { return true }
     switch need {
-    case .everything, .unfinished: return true
+    case .everything: return true
     case .ifGiven, .inspection: return sources.areGiven(for: ring)
     case .target: return ring.coversAll || sources.areGiven(for: ring)
     case .names:

@@ -36,7 +36,6 @@ struct EncryptionFacts {
     guard let ring else { return parts.joined(separator: ", ") + "; no key was given" }
     parts += [ring.settings.algorithm.rawValue, ring.settings.hidesNames ? "names hidden" : "names in plain"]
     if ring.settings.padsValues { parts.append("sizes padded") }
-    if ring.phase != .complete { parts.append(ring.phase.inWords) }
     return parts.joined(separator: ", ")
   }
 
@@ -46,32 +45,12 @@ struct EncryptionFacts {
       ("key", .text(stored.needsPassphrase ? "passphrase" : "material")), ("opened", .flag(ring != nil)),
       ("cipher", .optional(ring?.settings.algorithm.rawValue)),
       ("namesHidden", ring.map { .flag($0.settings.hidesNames) } ?? .none),
-      ("padded", ring.map { .flag($0.settings.padsValues) } ?? .none), ("phase", .optional(ring?.phase.word)),
-      ("anchor", .optional(anchor?.rawValue)), ("comparedValues", ring.map { .flag($0.comparedValues) } ?? .none),
+      ("padded", ring.map { .flag($0.settings.padsValues) } ?? .none), ("anchor", .optional(anchor?.rawValue)),
     ])
   }
 
   /// What is known of the anchor; `nil` if the store has none.
   var anchor: AnchorState? { AnchorState(isKnown: stored.hasAnchor, isCompared: isCompared) }
-}
-
-extension KeyRing.Phase {
-  /// The word for scripts.
-  var word: String {
-    switch self {
-    case .complete: "complete"
-    case .encrypting: "encrypting"
-    case .decrypting: "decrypting"
-    }
-  }
-
-  var inWords: String {
-    switch self {
-    case .complete: "complete"
-    case .encrypting: "encryption unfinished: 'coffer encrypt' finishes it"
-    case .decrypting: "decryption unfinished: 'coffer encrypt' encrypts it again"
-    }
-  }
 }
 
 /// Whether a store that has an anchor was compared with it; the raw value is the word for scripts.

@@ -25,7 +25,7 @@ struct StoredKeyRingFacts: Sendable {
       if name == SystemRecord.Name.keyRing { revision = record?.revision }
     }
     self.revision = revision
-    hasAnchor = try await FreshnessRecord.isPresent(in: engine)
+    hasAnchor = try await engine.hasRollbackRecord()
     isDegraded = contents[0] == nil || contents[0] != contents[1]
   }
 

@@ -23,10 +23,6 @@ extension StoreEvent.Kind: CustomStringConvertible {
     case .availabilityChanged(let availability): availability.text
     case .rolledBack(let rollback):
       "is an older copy: at revision \(rollback.found), and its anchor at \(rollback.anchored)"
-    case .encryptionUnfinished(let isDecryption):
-      "refused: its \(isDecryption ? "decryption" : "encryption") is unfinished"
-    case .valuesNotCompared:
-      "no longer notices single values that are removed or replaced by older ones, as an earlier version did"
     case .keysReplaced(let replacement): replacement.text
     }
   }

@@ -43,13 +43,6 @@ public struct StoreEvent: Hashable, Sendable {
     case availabilityChanged(StoreAvailability)
     /// An encrypted store is older than its anchor: it was not opened, or is open and its anchor is no longer updated.
     case rolledBack(Rollback)
-    /// The encryption or decryption of a store was begun and is not finished, so that it would accept plain values: it
-    /// was not opened, or its handle refuses what needs the key ring. Somebody may have put back an older key ring.
-    case encryptionUnfinished(isDecryption: Bool)
-    /// An encrypted store was opened of which an earlier version compared each value with the anchor. This version
-    /// compares the store as a whole: a single value that was removed or replaced by an older one is not noticed. Told
-    /// at each opening until the key ring is written again, as by a rotation.
-    case valuesNotCompared
     /// This process has replaced or destroyed keys of an encrypted store by itself, or on a call that destroys them.
     case keysReplaced(KeyReplacement)
   }

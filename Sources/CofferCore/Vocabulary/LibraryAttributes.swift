@@ -43,8 +43,3 @@ extension ValueAttribute<AttributeBytes> {
   /// The version of a value.
   package static let schema = ValueAttribute(code: 10)
 }
-
-extension ValueAttribute<UInt64> {
-  /// A random number that earlier versions have bound to each value of a store whose values an anchor covered.
-  package static let randomNumber = ValueAttribute(code: 8)
-}

@@ -12,11 +12,7 @@ extension SystemRecord.Name {
   /// are there, a commit with a plain value is refused, also one through a handle that was opened before.
   package static let onlyEnvelopes = SystemRecord.Name("encryption.only" as KeyName)
   /// What a rollback anchor compares.
-  package static let freshness = SystemRecord.Name("encryption.fresh" as KeyName)
-  /// The lease of whoever rotates keys.
-  package static let rotation = SystemRecord.Name("encryption.rotation" as KeyName)
-  /// A digest of the values that earlier versions have kept, which is ignored.
-  package static let valueDigest = SystemRecord.Name("encryption.values" as KeyName)
+  package static let rollback = SystemRecord.Name("encryption.fresh" as KeyName)
   /// The router's overrides of declared sync policies.
   package static let syncPolicies = SystemRecord.Name("router/sync-policies" as KeyName)
 

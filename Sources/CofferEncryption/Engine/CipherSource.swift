@@ -9,10 +9,6 @@ final class CipherSource: Sendable {
     /// The position in the store's history up to which the ring is known not to have changed.
     var checkedAt: JournalPosition
     var reading: Reading?
-    /// The phases of the ring in which this handle serves.
-    var served: Set<KeyRing.Phase>
-    /// Whether it was told that the ring is in another one.
-    var hasToldUnfinished = false
 
     /// Notes that the present state is valid at a position.
     mutating func check(at position: JournalPosition) {
@@ -27,52 +23,32 @@ final class CipherSource: Sendable {
   private let base: any StorageEngine
   let store: KeyRingStore
   private let configuration: EncryptedEngine.Configuration
-  private let freshness: FreshnessGuard?
+  private let rollback: RollbackGuard?
+  /// The phase of the ring in which the handle serves.
+  private let phase: KeyRing.Phase
   private let state: Locked<State>
 
-  /// - Parameter phase: the unfinished phase in which the handle serves, beside those that the configuration accepts.
   init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    _ configuration: EncryptedEngine.Configuration, _ freshness: FreshnessGuard?, serving phase: KeyRing.Phase?
+    _ configuration: EncryptedEngine.Configuration, _ rollback: RollbackGuard?, serving phase: KeyRing.Phase
   ) throws {
     base = store.engine
-    self.freshness = freshness
+    self.rollback = rollback
+    self.phase = phase
     self.store = store
     self.configuration = configuration
     let cipher = try StoreCipher(open, over: base, configuration)
-    state = Locked(State(current: cipher, checkedAt: position, served: configuration.served(phase)))
+    state = Locked(State(current: cipher, checkedAt: position))
   }
 
-  /// Brings the ring into a phase, in which this handle serves from then on beside those that the configuration
-  /// accepts. If it is refused, the handle serves as before.
-  @discardableResult
-  func enter(_ phase: KeyRing.Phase, _ change: (inout KeyRing) throws -> Void) async throws -> StoreCipher {
-    // Before the commit, since calls at the same time may meet the ring in the phase already.
-    let isNew = state.withLock { $0.served.insert(phase).inserted }
-    do {
-      let next = try await update(change)
-      state.withLock {
-        $0.served = configuration.served(phase)
-        $0.hasToldUnfinished = false
-      }
-      return next
-    } catch {
-      if isNew { state.withLock { _ = $0.served.remove(phase) } }
-      throw error
-    }
-  }
-
-  /// Refuses a ring in a phase in which this handle does not serve, and tells it once.
-  /// - Throws: `encryptionUnfinished`.
+  /// Refuses a ring in another phase than that in which this handle serves.
+  /// - Throws: `encryptionUnfinished`; `busy` for a handle that encrypts or decrypts the store.
   func check(_ ring: KeyRing) throws {
-    let (serves, isFirst) = state.withLock { state in
-      let serves = state.served.contains(ring.phase)
-      defer { state.hasToldUnfinished = !serves }
-      return (serves, !state.hasToldUnfinished)
-    }
-    guard !serves else { return }
-    if isFirst {
-      base.events?.emitLater(base.description, .encryptionUnfinished(isDecryption: ring.phase == .decrypting))
+    guard ring.phase != phase else { return }
+    guard phase == .complete else {
+      throw StorageError(
+        .busy, "Another process encrypts or decrypts the store, or has finished it.",
+        advice: "Run the same operation again.", location: base.description)
     }
     throw StorageError.isUnfinished(ring.phase, location: base.description)
   }
@@ -166,7 +142,7 @@ final class CipherSource: Sendable {
       try check(ring)
       try change(&ring)
     }
-    freshness?.noteCommit(open.ring.generation)
+    rollback?.noteCommit(open.ring.generation)
     let next = try StoreCipher(open, over: base, configuration)
     state.withLock { state in
       guard state.current.ring.generation < next.ring.generation else { return }
@@ -177,10 +153,10 @@ final class CipherSource: Sendable {
   }
 
   /// Removes the key ring of a store whose values are all in plain.
-  /// - Throws: `busy` if another process has changed the ring meanwhile, or no longer decrypts the store.
+  /// - Throws: `busy` if another process has changed the ring meanwhile.
   func removeRing() async throws {
     let cipher = current
-    guard cipher.ring.phase == .decrypting, try await store.remove(cipher.open) else {
+    guard try await store.remove(cipher.open) else {
       throw StorageError(
         .busy, "Another process has changed the key ring of the store.",
         advice: "Run the same operation again. The values stay as they are.", location: base.description)
@@ -196,13 +172,6 @@ final class CipherSource: Sendable {
     {
       throw error
     }
-  }
-}
-
-extension EncryptedEngine.Configuration {
-  /// The phases of a ring in which a handle serves.
-  fileprivate func served(_ phase: KeyRing.Phase?) -> Set<KeyRing.Phase> {
-    acceptsUnfinished ? Set(KeyRing.Phase.allCases) : [.complete, phase ?? .complete]
   }
 }
 

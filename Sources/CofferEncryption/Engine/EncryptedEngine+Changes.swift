@@ -41,35 +41,22 @@ extension EncryptedEngine {
       // The name may be sealed under a key that another process has made since.
       if attempt == 0, (try? await ciphers.reload(after: cipher)) === cipher { break }
     }
-    return commit.changing(.everything(records: commit.changed.realRecords))
+    return commit.changing(.everything(records: commit.changed.records))
   }
 }
 
 extension StoreCipher {
   /// Returns a commit with the names of its keys; `nil` if one of them is not known.
   fileprivate func named(_ commit: StoreCommit) -> StoreCommit? {
-    guard let names else { return commit }
-    let records = commit.changed.realRecords
-    guard !commit.changed.isEverything else {
-      return records.count == commit.changed.records.count ? commit : commit.changing(.everything(records: records))
-    }
+    guard let names, !commit.changed.isEverything else { return commit }
     var keys: [KeyName] = []
     keys.reserveCapacity(commit.changed.keys.count)
     for key in commit.changed.keys {
       guard let name = names.knownName(of: key) ?? (key.size == OpaqueNames.size ? nil : key) else { return nil }
-      // While names are hidden or shown, one value is stored in two ways.
-      if !isTransitional || !keys.contains(name) { keys.append(name) }
+      keys.append(name)
     }
-    return commit.changing(StoreSelection(keys: keys, prefixes: commit.changed.prefixes, records: records))
-  }
-}
-
-extension StoreSelection {
-  private static let sealedNames: [KeyName] = ["encryption.k/", "encryption.p/"]
-
-  /// The records without those names by which earlier versions have kept the sealed names of keys in the journal.
-  fileprivate var realRecords: [SystemRecord.Name] {
-    records.filter { record in !Self.sealedNames.contains { record.key.hasPrefix($0) } }
+    return commit.changing(
+      StoreSelection(keys: keys, prefixes: commit.changed.prefixes, records: commit.changed.records))
   }
 }
 

@@ -33,12 +33,12 @@ extension EncryptedEngine {
   @discardableResult
   func store(_ batch: WriteBatch, under cipher: StoreCipher, from origin: StoreOrigin) async throws -> StoreCommit {
     let commit = try await base.commit(batch, from: origin)
-    freshness?.noteCommit(cipher.ring.generation)
+    rollback?.noteCommit(cipher.ring.generation)
     return commit
   }
 
   /// Notes a commit that was made beside this engine, which the anchor covers after its interval.
-  func noteCommit() { freshness?.noteCommit(cipher.ring.generation) }
+  func noteCommit() { rollback?.noteCommit(cipher.ring.generation) }
 
   /// Checks a batch before anything of it is sealed.
   func check(_ batch: WriteBatch) throws {

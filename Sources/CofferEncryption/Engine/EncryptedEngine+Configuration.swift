@@ -30,15 +30,6 @@ extension EncryptedEngine {
     /// wrong label states the right one, which is sealed in the key ring.
     public var label: String?
 
-    /// Whether a store opens whose encryption or decryption was begun and is not finished; `false` by default, and then
-    /// opening it throws `encryptionUnfinished`, and so does a handle that is open meanwhile.
-    ///
-    /// Plain values are accepted then, whoever has written them, and while the store is being decrypted new ones are
-    /// stored in plain. Set it to use a store while another process encrypts or decrypts it, or to continue
-    /// ``EncryptedEngine/decrypt(from:)``; ``EncryptedEngine/encrypt(_:key:configuration:acceptingRollback:)`` needs it
-    /// not.
-    public var acceptsUnfinished = false
-
     /// Whether a store of which only declared keys are encrypted opens without their declaration, for tools.
     ///
     /// A value is then opened if it is marked as encrypted, and is taken as it is otherwise: a plain value that

@@ -34,18 +34,14 @@ extension EncryptedEngine: QuarantiningEngine {
   /// - Throws: also `unsupported` if the store has no quarantine.
   public func damage(of key: KeyName) async throws -> DamageReport? {
     let cipher = cipher
-    for stored in try cipher.storedKeys(of: key) {
-      let found = try await renaming([key], cipher) { try await base.quarantine?.damage(of: stored) }
-      if let found { return report(key, found.revision, found.size, found.quarantineID) }
-      guard let entry = try await renaming([key], cipher, { try await base.entry(stored) }) else { continue }
-      do {
-        _ = try await opening { try $0.open(entry, of: key) }
-        return nil
-      } catch let error as StorageError where error.code == .damaged {
-        return try await keep(entry, of: key, cipher)
-      } catch let error as StorageError where [.keyUnavailable, .newerFormat, .notEncrypted].contains(error.code) {
-        return nil
-      }
+    let stored = try cipher.storedKey(of: key)
+    let found = try await renaming([key], cipher) { try await base.quarantine?.damage(of: stored) }
+    if let found { return report(key, found.revision, found.size, found.quarantineID) }
+    guard let entry = try await renaming([key], cipher, { try await base.entry(stored) }) else { return nil }
+    do { _ = try await opening { try $0.open(entry, of: key) } } catch let error as StorageError
+      where [.damaged, .keyUnavailable, .newerFormat, .notEncrypted].contains(error.code)
+    {
+      return error.code == .damaged ? try await keep(entry, of: key, cipher) : nil
     }
     return nil
   }

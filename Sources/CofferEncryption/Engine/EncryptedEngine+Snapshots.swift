@@ -34,7 +34,7 @@ extension EncryptedEngine {
     of snapshot: any StorageSnapshot, under cipher: StoreCipher, at date: Date, withExpired: Bool
   ) async throws -> NameIndex {
     let indexer = withExpired ? NameIndexer(base) : indexer
-    return try await indexer.index(of: snapshot, at: date, cipher.ring.phase) { summary in
+    return try await indexer.index(of: snapshot, at: date) { summary in
       let name = try cipher.name(of: summary.key, summary.attributes)
       return NameIndex.Entry(summary, cipher.summary(summary, of: name))
     } knownName: {

@@ -30,7 +30,7 @@ public final class EncryptedEngine: EngineDecorator {
   let hidesNames: Bool
   let indexer: NameIndexer
   /// The comparison with an anchor; `nil` without one.
-  let freshness: FreshnessGuard?
+  let rollback: RollbackGuard?
   let automaticRotation: AutomaticRotation?
   /// The continuation of an earlier process's ``shred(dryRun:from:)``.
   let shredding = Locked<Task<Void, Never>?>(nil)
@@ -38,14 +38,13 @@ public final class EncryptedEngine: EngineDecorator {
   /// Creates the engine of a store whose key ring was opened.
   private init(
     _ open: OpenKeyRing, in store: KeyRingStore, readAt position: JournalPosition,
-    configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(), freshness: FreshnessGuard? = nil,
-    serving phase: KeyRing.Phase? = nil
+    _ configuration: EncryptedEngine.Configuration, _ rollback: RollbackGuard?, serving phase: KeyRing.Phase
   ) throws {
     base = store.engine
     (description, clock) = (base.description, base.clock)
-    self.freshness = freshness
+    self.rollback = rollback
     try Self.check(base, open.ring.settings)
-    ciphers = try CipherSource(open, in: store, readAt: position, configuration, freshness, serving: phase)
+    ciphers = try CipherSource(open, in: store, readAt: position, configuration, rollback, serving: phase)
     indexer = NameIndexer(base)
     hidesNames = open.ring.settings.hidesNames
     capabilities = Self.capabilities(base.capabilities, open.ring)
@@ -66,8 +65,7 @@ public final class EncryptedEngine: EngineDecorator {
   ///   - `wrongPassphrase` for another key; `wrongLabel` for a store with another label.
   ///   - `keyUnavailable` for a store with values and no key ring, so that values whose key ring was lost are not taken
   ///     for plain ones.
-  ///   - `encryptionUnfinished` for one whose encryption or decryption is not finished, unless
-  ///     ``EncryptedEngine/Configuration/acceptsUnfinished`` is set.
+  ///   - `encryptionUnfinished` for one whose encryption or decryption is not finished.
   ///   - `damaged` or `newerFormat` for the key ring.
   ///   - `unsupported` for a base that cannot be encrypted, and for a store of which only declared keys are encrypted,
   ///     if the configuration declares none.
@@ -78,11 +76,8 @@ public final class EncryptedEngine: EngineDecorator {
     _ base: any StorageEngine, key: RootKeySource,
     configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration()
   ) async throws -> EncryptedEngine {
-    let missing = try await missing(in: base, configuration)
-    return try await open(base, configuration) {
-      try await $0.open(
-        with: key, settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing)
-    }
+    let reader = RootKeyReader(key)
+    return try await open(base, configuration: configuration) { try await reader.rootKey(for: $0) }
   }
 
   /// Returns whether a store without a key ring receives one: beside plain values only for single keys. A store with
@@ -105,14 +100,16 @@ public final class EncryptedEngine: EngineDecorator {
   /// - Parameters:
   ///   - missing: what happens if the store has no key ring; by default it receives one unless it holds values that
   ///     have to be encrypted.
+  ///   - accepts: whether the store is anchored as it is.
   ///   - root: returns the root key.
   package static func open(
     _ base: any StorageEngine, ifMissing missing: KeyRingStore.Missing? = nil,
     configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(),
-    root: (RootKeyDerivation?) async throws -> RootKey
+    acceptingRollback accepts: Bool = false, root: (RootKeyDerivation?) async throws -> RootKey
   ) async throws -> EncryptedEngine {
+    if accepts { try checkAcceptance(of: base, configuration) }
     let missing = if let missing { missing } else { try await self.missing(in: base, configuration) }
-    return try await open(base, configuration) {
+    return try await open(base, configuration, acceptingRollback: accepts) {
       try await $0.open(
         settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing, root: root)
     }
@@ -120,12 +117,13 @@ public final class EncryptedEngine: EngineDecorator {
 
   /// Opens a store with the ring that `ring` opens or creates.
   /// - Parameters:
-  ///   - phase: the unfinished phase of the ring in which the engine serves.
+  ///   - phase: the phase of the ring in which the engine serves: another one than *complete* for whoever encrypts or
+  ///     decrypts the store.
   ///   - change: changes the ring after it was compared with the anchor: a change gives an older ring a newer
   ///     generation.
   static func open(
     _ base: any StorageEngine, _ configuration: EncryptedEngine.Configuration, acceptingRollback accepts: Bool = false,
-    serving phase: KeyRing.Phase? = nil, _ ring: (KeyRingStore) async throws -> OpenKeyRing,
+    serving phase: KeyRing.Phase = .complete, _ ring: (KeyRingStore) async throws -> OpenKeyRing,
     changing change: ((KeyRingStore, OpenKeyRing) async throws -> OpenKeyRing)? = nil
   ) async throws -> EncryptedEngine {
     guard !configuration.settings.hidesNames || configuration.isEncrypted == nil else {
@@ -134,31 +132,31 @@ public final class EncryptedEngine: EngineDecorator {
         location: base.description)
     }
     try check(base, configuration.settings)
-    let reader = configuration.rollbackProtection.map { AnchorReader(settings: $0, location: base.description) }
+    let protection = configuration.rollbackProtection
     // Read before the store, which only grows newer.
-    let anchored = try await reader?.bytes()
-    if let reader, let anchored, !accepts { try await FreshnessGuard.requireRing(base, anchored, reader) }
+    let anchored =
+      accepts
+      ? try await protection?.record(for: base.description)
+      : try await protection?.requireRing(in: base, at: base.description)
     let (store, position) = (try KeyRingStore(base, label: configuration.label), base.latestPosition)
     var open = try await ring(store)
     if let change {
-      if let reader, !accepts {
-        try await FreshnessGuard(reader, open.ring, over: base).check(anchored, open, in: store)
+      if let protection, !accepts {
+        try await RollbackGuard(protection, open.ring, over: base).check(anchored, open, in: store)
       }
       open = try await change(store, open)
     }
-    let freshness = try reader.map { try FreshnessGuard($0, open.ring, over: base) }
-    let engine = try EncryptedEngine(
-      open, in: store, readAt: position, configuration: configuration, freshness: freshness, serving: phase)
+    let rollback = try protection.map { try RollbackGuard($0, open.ring, over: base) }
+    let engine = try EncryptedEngine(open, in: store, readAt: position, configuration, rollback, serving: phase)
     // An anchor that knows a newer ring says more; without one, none is begun for a store that is refused.
     if accepts || anchored == nil { try engine.ciphers.check(open.ring) }
     if accepts {
-      try await freshness?.accept()
+      try await rollback?.accept()
     } else {
-      try await freshness?.check(anchored, open, in: store)
+      try await rollback?.check(anchored, open, in: store)
       try engine.ciphers.check(open.ring)
     }
-    if open.ring.comparedValues { base.events?.emit(StoreEvent(location: base.description, .valuesNotCompared)) }
-    engine.beginUpkeep()
+    if phase == .complete { engine.beginUpkeep() }
     return engine
   }
 
@@ -185,7 +183,7 @@ public final class EncryptedEngine: EngineDecorator {
     // The types of plain values beside encrypted ones are those of the store.
     var features = encryptsAll ? base.features.subtracting(.propertyLists) : base.features
     let pads = ring.settings.padsValues
-    if pads, encryptsAll, ring.phase == .complete { features.insert(.secrecy) }
+    if pads, encryptsAll { features.insert(.secrecy) }
     return StoreCapabilities(features, maximumValueSize: maximumValueSize(in: base.maximumValueSize, isPadded: pads))
   }
 
@@ -209,22 +207,22 @@ public final class EncryptedEngine: EngineDecorator {
   /// The newest known state of the key ring.
   var cipher: StoreCipher { ciphers.current }
 
+  /// The key ring, for tools that describe it.
+  package var keyRing: KeyRing { cipher.ring }
+
   // MARK: Reading
 
   public func entry(_ key: KeyName) async throws -> StoreEntry? {
     let cipher = cipher
     guard hidesNames else {
-      if !cipher.isTransitional {
-        guard let entry = try await base.entry(key) else { return nil }
-        if let opened = try? cipher.open(entry, of: key) { return opened }
-      }
+      guard let entry = try await base.entry(key) else { return nil }
+      if let opened = try? cipher.open(entry, of: key) { return opened }
       return try await opening { cipher in try await self.base.entry(key).map { try cipher.open($0, of: key) } }
     }
-    guard !cipher.isTransitional else { return try await entries([key])[0] }
-    let stored = try cipher.storedKeys(of: key)[0]
+    let stored = try cipher.storedKey(of: key)
     let entry = try await renaming([key], cipher) { try await self.base.entry(stored) }
     if let entry, let opened = try? cipher.open(entry, of: key) { return opened }
-    // An absent value may be stored under its name by now, and another one may need a newer ring.
+    // An absent value may be stored under another hash by now, and another one may need a newer ring.
     return entry == nil && ciphers.isCurrent(cipher) ? nil : try await entries([key])[0]
   }
 
@@ -255,12 +253,7 @@ public final class EncryptedEngine: EngineDecorator {
     var isLast = false
     while true {
       let cipher = cipher
-      do {
-        let result = try await body(cipher)
-        // Whether plain values are accepted must not depend on an old state of the ring.
-        guard cipher.isTransitional, !ciphers.isCurrent(cipher) else { return result }
-        if try await ciphers.reload(after: cipher) === cipher { return result }
-      } catch StoreCipher.Failure.unopened(let error) {
+      do { return try await body(cipher) } catch StoreCipher.Failure.unopened(let error) {
         let isUnchanged = try await ciphers.reload(after: cipher, orThrow: error) === cipher
         if isUnchanged, isLast { throw error }
         isLast = isUnchanged
@@ -272,19 +265,9 @@ public final class EncryptedEngine: EngineDecorator {
   func entries(
     _ names: [KeyName], under cipher: StoreCipher, _ read: ([KeyName]) async throws -> [StoreEntry?]
   ) async throws -> [StoreEntry?] {
-    guard hidesNames else {
-      return try zip(names, try await read(names)).map { name, entry in
-        try entry.map { try cipher.open($0, of: name) }
-      }
-    }
-    let keys = try names.flatMap { try cipher.storedKeys(of: $0) }
+    let keys = hidesNames ? try names.map { try cipher.storedKey(of: $0) } : names
     let entries = try await renaming(names, cipher) { try await read(keys) }
-    let count = keys.count / max(1, names.count)
-    return try names.indices.map { index in
-      try entries[index * count..<(index + 1) * count].lazy.compactMap { $0 }.first.map {
-        try cipher.open($0, of: names[index])
-      }
-    }
+    return try zip(names, entries).map { name, entry in try entry.map { try cipher.open($0, of: name) } }
   }
 
   /// Opens the entry that `read` returns for the stored key of a name, such as one of a backup of the store.
@@ -304,16 +287,12 @@ public final class EncryptedEngine: EngineDecorator {
   func summary(
     of name: KeyName, under cipher: StoreCipher, _ read: (KeyName) async throws -> StoreEntry.Summary?
   ) async throws -> StoreEntry.Summary? {
-    var summary: StoreEntry.Summary?
-    // The former key first: a value that is moved between two reads is found under the one where it belongs.
-    for key in try cipher.storedKeys(of: name).reversed() {
-      summary = try await renaming([name], cipher) { try await read(key) } ?? summary
-    }
-    return summary.map { cipher.summary($0, of: name) }
+    let key = try cipher.storedKey(of: name)
+    return try await renaming([name], cipher) { try await read(key) }.map { cipher.summary($0, of: name) }
   }
 
-  /// Calls `read`, and again if something is absent and the ring has changed: a value whose name is hidden or shown
-  /// meanwhile is stored under another key.
+  /// Calls `read`, and again if something is absent and the ring has changed: with another index key, a value is stored
+  /// under another key.
   private func confirmingAbsence<R>(
     _ cipher: StoreCipher, _ read: (StoreCipher) async throws -> R, isAbsent: (R) -> Bool
   ) async throws -> R {
@@ -330,7 +309,7 @@ public final class EncryptedEngine: EngineDecorator {
   /// Calls `body` and names the keys in its errors as callers do.
   func renaming<R>(_ names: [KeyName], _ cipher: StoreCipher, _ body: () async throws -> R) async throws -> R {
     do { return try await body() } catch let error as StorageError {
-      throw error.renaming { key in names.first { (try? cipher.storedKeys(of: $0).contains(key)) ?? false } }
+      throw error.renaming { key in names.first { (try? cipher.storedKey(of: $0)) == key } }
     }
   }
 }

@@ -8,7 +8,7 @@ extension StorageError.Code {
   public static let wrongLabel = Self("wrongLabel")
 
   /// The encryption or decryption of a store was begun and is not finished, or somebody has put back the key ring of
-  /// such a time. The store is not used, since plain values would be accepted in it.
+  /// such a time. The store is not used, since it holds plain values beside encrypted ones.
   public static let encryptionUnfinished = Self("encryptionUnfinished")
 }
 
@@ -30,20 +30,15 @@ extension StorageError {
       location: location, key: key)
   }
 
-  /// Returns the error for a store in which plain values would be accepted.
+  /// Returns the error for a store that is being encrypted or decrypted.
   package static func isUnfinished(_ phase: KeyRing.Phase, location: String) -> StorageError {
-    let (message, finish) =
-      phase == .decrypting
-      ? (
-        "The decryption of the store was begun and is not finished: new values would be stored in plain.",
-        "encrypt the store again with EncryptedEngine.encrypt, or finish it with EncryptedEngine.decrypt."
-      )
-      : (
-        "The encryption of the store was begun and is not finished: values in plain would be accepted.",
-        "finish it with EncryptedEngine.encrypt."
-      )
+    let isDecryption = phase == .decrypting
+    let finish =
+      isDecryption
+      ? "encrypt the store again with EncryptedEngine.encrypt, or finish it with EncryptedEngine.decrypt."
+      : "finish it with EncryptedEngine.encrypt."
     return StorageError(
-      .encryptionUnfinished, message,
+      .encryptionUnfinished, "The \(isDecryption ? "decryption" : "encryption") of the store is not finished.",
       advice: "If you or your program began it, \(finish) Otherwise somebody has put back an older key ring: restore "
         + "the store from a backup. No value was read or written.", location: location)
   }

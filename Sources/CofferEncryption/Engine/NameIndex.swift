@@ -9,8 +9,6 @@ struct NameIndex: Sendable {
     let stored: KeyName
     /// The stored size, for the size of pages; `nil` if it is not disclosed.
     let storedSize: Int?
-    /// Whether the value is an envelope.
-    let isSealed: Bool
     /// The summary that callers see.
     let summary: StoreEntry.Summary
     var name: KeyName { summary.key }
@@ -18,15 +16,12 @@ struct NameIndex: Sendable {
     init(_ stored: StoreEntry.Summary, _ summary: StoreEntry.Summary) {
       self.stored = stored.key
       storedSize = stored.size
-      isSealed = stored.attributes.isMarked
       self.summary = summary
     }
   }
 
   var revision: StoreRevision
   let epoch: UInt64
-  /// The phase of the key ring.
-  let phase: KeyRing.Phase
   /// The newest date by the engine's clock at which the store was read: values that had expired are missing.
   var date: Date
   var entries: [Entry]
@@ -50,7 +45,6 @@ struct NameIndex: Sendable {
     } else {
       entries = entries.replacing(Set(changes.map(\.key)), with: changes.compactMap(\.entry))
     }
-    if phase != .complete { entries = entries.withoutRepetitions(phase) }
     (self.revision, self.date) = (revision, date)
     return self
   }
@@ -75,15 +69,6 @@ struct NameIndex: Sendable {
 }
 
 extension [NameIndex.Entry] {
-  /// Returns the entries with one for each name. While names are hidden or shown, a name may be stored in both ways.
-  func withoutRepetitions(_ phase: KeyRing.Phase) -> [NameIndex.Entry] {
-    guard phase != .complete else { return self }
-    return reduce(into: []) { result, entry in
-      guard let last = result.last, last.name == entry.name else { return result.append(entry) }
-      if entry.isSealed == (phase == .encrypting) { result[result.count - 1] = entry }
-    }
-  }
-
   /// Replaces the entry of a stored key; `nil` removes it.
   /// - Parameter name: the name of the key; `nil` if it is not known, which takes a search of all entries.
   mutating func replace(_ key: KeyName, named name: KeyName?, with entry: NameIndex.Entry?) {

@@ -18,19 +18,18 @@ final class NameIndexer: Sendable {
   /// Returns the index of a snapshot.
   /// - Parameters:
   ///   - date: the date of the snapshot, by the clock of the engine.
-  ///   - phase: the phase of the key ring, on which it depends which values there may be.
   ///   - entry: returns the entry of a stored summary.
   ///   - knownName: returns the name of a stored key, if it is known without reading anything.
   /// - Throws: ``StorageError`` if the values cannot be listed by their names.
   func index(
-    of snapshot: any StorageSnapshot, at date: Date, _ phase: KeyRing.Phase,
+    of snapshot: any StorageSnapshot, at date: Date,
     entry: (StoreEntry.Summary) async throws -> NameIndex.Entry, knownName: (KeyName) -> KeyName?
   ) async throws -> NameIndex {
     let (revision, epoch) = (snapshot.revision, base.latestPosition.epoch)
     for _ in 0..<Self.attempts {
       // A clock that was set back shows values that had expired when the index was made.
       let known = newest.withLock { $0 }.flatMap {
-        $0.epoch == epoch && $0.phase == phase && $0.date <= date ? $0 : nil
+        $0.epoch == epoch && $0.date <= date ? $0 : nil
       }
       guard let known, known.revision != revision else {
         if let known { return known }
@@ -50,11 +49,11 @@ final class NameIndexer: Sendable {
       if revision < from { return known.applying(changes, at: revision, date) }
       if let index = advance(consume known, changes, to: revision, date) { return index }
     }
-    let entries = try await allEntries(of: snapshot, entry).withoutRepetitions(phase)
-    let index = NameIndex(revision: revision, epoch: epoch, phase: phase, date: date, entries: entries)
+    let entries = try await allEntries(of: snapshot, entry)
+    let index = NameIndex(revision: revision, epoch: epoch, date: date, entries: entries)
     newest.withLock { newest in
       // Another caller may have derived a newer one meanwhile.
-      if let present = newest, present.epoch == epoch, present.phase == phase, present.revision > revision { return }
+      if let present = newest, present.epoch == epoch, present.revision > revision { return }
       newest = index
     }
     return index
@@ -64,12 +63,12 @@ final class NameIndexer: Sendable {
   private func advance(
     _ known: consuming NameIndex, _ changes: [Change], to revision: StoreRevision, _ date: Date
   ) -> NameIndex? {
-    let (from, epoch, phase) = (known.revision, known.epoch, known.phase)
+    let (from, epoch) = (known.revision, known.epoch)
     _ = consume known
     return newest.withLock { newest in
-      guard let present = newest, present.revision == from, present.epoch == epoch, present.phase == phase,
-        present.date <= date
-      else { return nil }
+      guard let present = newest, present.revision == from, present.epoch == epoch, present.date <= date else {
+        return nil
+      }
       // Without another reference to its entries, unless a snapshot uses them, they are changed in place.
       newest = nil
       let index = (consume present).applying(changes, at: revision, date)

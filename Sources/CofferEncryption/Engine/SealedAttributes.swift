@@ -22,7 +22,6 @@ extension ValueAttributes {
     var visible = self
     visible[.envelope] = nil
     visible[.sealedName] = nil
-    visible[.randomNumber] = nil
     return visible
   }
 

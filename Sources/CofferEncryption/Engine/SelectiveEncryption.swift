@@ -94,9 +94,7 @@ package final class SelectiveEncryption: EngineDecorator {
 
   /// Refuses a store without a key ring whose anchor knows an encrypted one: its encrypted values would look absent.
   private func requireRing() async throws {
-    guard let settings = configuration.rollbackProtection else { return }
-    let reader = AnchorReader(settings: settings, location: description)
-    if let bytes = try await reader.bytes() { try await FreshnessGuard.requireRing(plain, bytes, reader) }
+    try await configuration.rollbackProtection?.requireRing(in: plain, at: description)
   }
 
   /// Opens the key ring, and anchors the store as it is.

@@ -52,10 +52,7 @@ final class StoreCipher: Sendable {
   }
 
   /// Whether the store holds plain values beside encrypted ones, while it is encrypted or decrypted.
-  var isTransitional: Bool { ring.phase != .complete }
-
-  /// Whether no value of the store may be a plain one.
-  var refusesPlain: Bool { ring.coverage == .all && ring.phase == .complete }
+  private var isTransitional: Bool { ring.phase != .complete }
 
   /// Returns the algorithm of a new value of a key; `nil` if it is stored in plain.
   func algorithm(of key: KeyName) -> EncryptionAlgorithm? {
@@ -72,22 +69,23 @@ final class StoreCipher: Sendable {
   // MARK: Sealing
 
   /// A value as it is stored.
-  struct Sealed {
+  struct Stored {
+    let key: KeyName
     let value: Data
     let attributes: ValueAttributes
   }
 
-  /// Seals a value.
-  /// - Parameter stored: the stored form of a hidden name.
-  func seal(
-    _ value: Data, _ attributes: ValueAttributes, of name: KeyName, _ stored: OpaqueNames.StoredName?,
-    _ algorithm: EncryptionAlgorithm
-  ) throws -> Sealed {
+  /// Returns a value as it has to be stored: sealed, or in plain if the store or the declaration of its key says so.
+  func stored(_ name: KeyName, _ value: Data, _ attributes: ValueAttributes) throws -> Stored {
+    guard let algorithm = algorithm(of: name) else {
+      return Stored(key: name, value: value, attributes: attributes.visible)
+    }
+    let stored = try names?.stored(name)
     let attributes = (hidesTypes ? attributes.hidingType : attributes).marked(stored?.attributes)
     let sealed = try Envelope.seal(
       value, under: primary, context: context(name, attributes), algorithm: algorithm.cipher,
       isPadded: ring.settings.padsValues)
-    return Sealed(value: sealed, attributes: attributes)
+    return Stored(key: stored?.key ?? name, value: sealed, attributes: attributes)
   }
 
   /// Returns the key with an id, which mostly is the primary one.
@@ -162,16 +160,8 @@ final class StoreCipher: Sendable {
 
   // MARK: Names
 
-  /// Returns the keys under which the value of a name may be stored, the one where it belongs first.
-  func storedKeys(of name: KeyName) throws -> [KeyName] {
-    guard let names else { return [name] }
-    let key = try names.key(of: name)
-    switch ring.phase {
-    case .complete: return [key]
-    case .encrypting: return [key, name]
-    case .decrypting: return [name, key]
-    }
-  }
+  /// Returns the key under which the value of a name is stored.
+  func storedKey(of name: KeyName) throws -> KeyName { try names?.key(of: name) ?? name }
 
   /// Returns the name of a stored value, for a listing.
   /// - Throws: ``Failure``, if it does not open under this state of the ring.

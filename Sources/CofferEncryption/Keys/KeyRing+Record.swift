@@ -71,7 +71,7 @@ extension KeyRing {
         plain = Data([entry.state.rawValue])
         plain.append(number: entry.created.milliseconds)
         plain.append(number: entry.changed?.milliseconds ?? 0)
-        plain.append(number: UInt64(0))  // Earlier versions have counted what the key encrypted.
+        plain.append(number: UInt64(0))
         plain.withUnsafeBytes { put($0) }
         if let key = entry.key {
           key.material.withUnsafeBytes { put($0) }
@@ -94,12 +94,11 @@ extension KeyRing {
     else { throw KeyRingHeader.damaged }
     guard let settings = EncryptionSettings(algorithm: plain[0], flags: plain[1]), let phase = Phase(rawValue: plain[2])
     else { throw Self.newer }
-    guard plain[3] <= 1 else { throw Self.newer }
+    guard plain[3] == 0 else { throw Self.newer }
     try self.init(
       storeID: header.storeID, settings: settings, indexKey: Self.key(in: body, at: 4),
       entries: (0..<Int(count)).map { try Self.entry(in: body, at: Self.prefixCount + Self.entryCount * $0) },
       phase: phase, coverage: header.coverage, label: label, generation: header.generation)
-    comparedValues = plain[3] == 1
   }
 
   private static func key(in body: SecretBytes, at offset: Int) throws -> DataKey {

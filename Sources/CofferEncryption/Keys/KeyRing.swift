@@ -12,13 +12,13 @@ package import Foundation
 /// let record = try ring.sealed(under: root)
 /// ```
 package struct KeyRing: Sendable {
-  /// Which values a store may hold.
+  /// What is being done with the values of a store. In any phase but the first, only whoever does it uses the store.
   package enum Phase: UInt8, Hashable, Sendable, CaseIterable {
-    /// Every value is encrypted: a plain one is damaged or was planted.
+    /// Nothing: every value is encrypted, and a plain one is damaged or was planted.
     case complete = 0
-    /// Values that were stored in plain are being encrypted: plain ones are accepted.
+    /// Values that were stored in plain are being encrypted.
     case encrypting = 1
-    /// Values are being decrypted: plain ones are accepted, and new ones are stored in plain.
+    /// Values are being decrypted.
     case decrypting = 2
   }
 
@@ -44,13 +44,10 @@ package struct KeyRing: Sendable {
   package private(set) var indexKey: DataKey
   /// All keys in the order of their creation, with destroyed ones.
   package internal(set) var entries: [KeyRingEntry]
-  /// Which values the store may hold.
+  /// What is being done with the values.
   package var phase: Phase
   /// Which values are encrypted. ``EncryptedEngine/encrypt(_:key:configuration:)`` can change it to `all`.
   package var coverage: Coverage
-  /// Whether an earlier version wrote the ring and compared each value with the anchor of the store, which this one
-  /// does not. A ring that is written again does not state it.
-  package internal(set) var comparedValues = false
   /// The label of the store that the ring belongs to: it opens for no other one.
   package var label: String
   /// The number of changes of the ring so far: 0 for a ring that was never sealed, and one more with each sealing.

@@ -30,7 +30,7 @@ package struct OpenKeyRing: Sendable {
 /// that change the ring at once agree on one.
 package struct KeyRingStore: Sendable {
   /// The records that belong to a ring, and mean nothing without it or under another one.
-  private static let companions: [SystemRecord.Name] = [.onlyEnvelopes, .freshness, .rotation, .valueDigest]
+  private static let companions: [SystemRecord.Name] = [.onlyEnvelopes, .rollback]
   /// The maximum number of attempts of a change when other writers commit first.
   private static let attempts = 64
 
@@ -107,13 +107,10 @@ package struct KeyRingStore: Sendable {
   /// Opens the ring of the store with the key of a source, or creates one.
   /// - Throws: also the errors of ``RootKeyReader/rootKey(for:)``.
   package func open(
-    with source: RootKeySource, settings: EncryptionSettings, coverage: KeyRing.Coverage = .all,
-    ifMissing missing: Missing = .create
+    with source: RootKeySource, settings: EncryptionSettings, ifMissing missing: Missing = .create
   ) async throws -> OpenKeyRing {
     let reader = RootKeyReader(source)
-    return try await open(settings: settings, coverage: coverage, ifMissing: missing) {
-      try await reader.rootKey(for: $0)
-    }
+    return try await open(settings: settings, ifMissing: missing) { try await reader.rootKey(for: $0) }
   }
 
   /// Seals the ring under the root key of another source, and another label if one is given. Values are not touched.
@@ -322,7 +319,6 @@ package struct KeyRingStore: Sendable {
       let commit = try await engine.commit(WriteBatch(operations + writes), from: origin)
       var ring = ring
       ring.generation = ring.nextGeneration
-      ring.comparedValues = false
       return OpenKeyRing(
         ring: ring, root: root,
         revisions: OpenKeyRing.Revisions(record: commit.revision, copy: commit.revision))

@@ -5,6 +5,8 @@ import Foundation
 final class AutomaticRotation: Sendable {
   /// The maximum time in seconds between two checks: the clock may be set.
   static let interval: TimeInterval = 3_600
+  /// The time in seconds after a rotation that could not read every value, in which none follows: a day.
+  static let pause: TimeInterval = 86_400
 
   private let policy: KeyRotation.Policy
   private let work = Locked<Task<Void, Never>?>(nil)

@@ -11,7 +11,7 @@ extension EncryptedEngine {
     let shredding = shredding.withLock { $0 }
     shredding?.cancel()
     await shredding?.value
-    do { try await freshness?.close(cipher.ring.generation) } catch {
+    do { try await rollback?.close(cipher.ring.generation) } catch {
       try await base.close()
       throw error
     }
@@ -44,55 +44,32 @@ extension EncryptedEngine {
   }
 
   private func rotateIfDue(_ policy: KeyRotation.Policy) async throws -> Date {
+    let (start, clock) = (ContinuousClock.now, clock)
     // Another process may have replaced the key.
-    let ring = try await ciphers.reload(after: cipher).ring
-    let (start, now) = (ContinuousClock.now, clock.now())
-    let isInterrupted = ring.entries.contains { $0.state == .retired }
-    // The operation that encrypts or decrypts the store is continued by its caller.
-    guard ring.phase == .complete, isInterrupted || policy.isDue(ring, at: now) else {
-      return now + AutomaticRotation.interval
-    }
-    let lease = RotationLease(base)
-    if let end = try await lease.take(at: now) { return end }
-    do {
-      guard let rotation = try await rotation(by: policy) else {
-        try await lease.end(at: nil)
-        return clock.now() + AutomaticRotation.interval
-      }
-      let renewal = lease.renewal(clock)
-      defer { renewal.cancel() }
-      let report = try await withTaskCancellationHandler {
-        try await rotation.result()
-      } onCancel: {
-        rotation.cancel()
-      }
-      // A value that cannot be read now can hardly be read in a minute.
-      try await lease.end(at: report.isComplete ? nil : clock.now() + RotationLease.pause)
-      let duration = ContinuousClock.now - start
-      emit(.keysReplaced(.init(.rotation, report, duration)))
-      if let failure = report.failures.first {
-        emit(.failed(.init(.rotation, code: failure.error.code, duration: duration)))
-      }
-      return clock.now() + AutomaticRotation.interval
-    } catch {
-      try? await lease.end(at: nil)
-      throw error
-    }
-  }
-
-  /// Begins a rotation under a new key if a policy demands one, and otherwise under the present key.
-  /// - Returns: `nil` if another process has finished it meanwhile.
-  private func rotation(by policy: KeyRotation.Policy) async throws -> KeyRotation? {
-    let clock = clock
     var state = try await ciphers.reload(after: cipher)
     if policy.isDue(state.ring, at: clock.now()) {
       state = try await ciphers.update { ring in
-        guard ring.phase == .complete else { throw StorageError.isTransitional(description) }
         if policy.isDue(ring, at: clock.now()) { try ring.addPrimary(now: clock.now()) }
       }
     }
-    guard state.ring.entries.contains(where: { $0.state == .retired }) else { return nil }
-    return continueRotation(to: state.ring.primary.id)
+    // Several processes may do the same at once, which is correct.
+    guard state.ring.entries.contains(where: { $0.state == .retired }) else {
+      return clock.now() + AutomaticRotation.interval
+    }
+    let rotation = rotation(to: state.ring.primary.id)
+    let report = try await withTaskCancellationHandler {
+      try await rotation.result()
+    } onCancel: {
+      rotation.cancel()
+    }
+    let duration = ContinuousClock.now - start
+    if report.changedValues > 0 || !report.removedKeys.isEmpty {
+      emit(.keysReplaced(.init(.rotation, report, duration)))
+    }
+    guard let failure = report.failures.first else { return clock.now() + AutomaticRotation.interval }
+    emit(.failed(.init(.rotation, code: failure.error.code, duration: duration)))
+    // A value that cannot be read now can hardly be read in a minute.
+    return clock.now() + AutomaticRotation.pause
   }
 }
 

@@ -9,8 +9,8 @@ extension KeyRotation {
   /// ```
   ///
   /// The policy is checked when the store is opened and at least once an hour while it is open. The rotation runs in
-  /// the background; it ends when the engine is closed, and the next engine with a policy continues it. Of several
-  /// processes, one does the work. A key is replaced at most once an hour. If values cannot be rewritten, the next
+  /// the background; it ends when the engine is closed, and the next engine with a policy continues it. Several
+  /// processes do the work together. A key is replaced at most once an hour. If values cannot be rewritten, the next
   /// attempt follows a day later. What happened is told as an event (`keysReplaced`, or `failed` with the operation
   /// `rotation`) and affects no read or write.
   public struct Policy: Hashable, Sendable {

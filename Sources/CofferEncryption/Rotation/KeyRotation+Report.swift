@@ -10,15 +10,15 @@ extension KeyRotation {
       /// The reason.
       public let error: StorageError
 
+      /// Whether the value is stored under its name, also where names are hidden.
+      let isNamed: Bool
+
       /// Whether the value cannot be read, whether or not the store is encrypted.
       var isUnreadable: Bool { [.damaged, .keyUnavailable, .newerFormat].contains(error.code) }
     }
 
     /// The purpose of the rotation.
     public let goal: KeyRotation.Goal
-    /// Whether it has continued a rotation that was interrupted before, under the same key. What was deleted since that
-    /// one began may have been encrypted under this key, and is erased for good only by another rotation.
-    public let continuedEarlier: Bool
     /// The number of values that were examined.
     public internal(set) var values = 0
     /// The number of values that were written anew.

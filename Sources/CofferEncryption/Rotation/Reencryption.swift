@@ -21,20 +21,17 @@ struct Reencryption {
   let engine: EncryptedEngine
   let rotation: KeyRotation
   let origin: StoreOrigin
-  /// The keys to write anew; `nil` for all.
-  let prefix: KeyName?
   /// The key under which every value shall be encrypted; `nil` if another goal is pursued.
-  var target: KeyID?
+  let target: KeyID?
   /// How often other writers have changed a value in earlier passes.
   private var conflicts: [KeyName: Int] = [:]
   /// The number of values that are read at once.
   private var readSize = Self.pageSize
 
-  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, prefix: KeyName?, target: KeyID?) {
+  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, target: KeyID?) {
     self.engine = engine
     self.rotation = rotation
     self.origin = origin
-    self.prefix = prefix
     self.target = target
   }
 
@@ -142,9 +139,9 @@ struct Reencryption {
       var changes: [Change] = []
       for entry in rest {
         do {
-          if let change = try await change(of: entry.key, entry) { changes.append(change) }
+          if let change = try await change(of: entry) { changes.append(change) }
         } catch let error as StorageError {
-          try record(error, &pass)
+          try record(error, isNamed: !entry.attributes.isMarked, &pass)
         }
       }
       rest = try await commit(changes, &pass)
@@ -196,7 +193,7 @@ struct Reencryption {
     // The key of a damaged value whose name is hidden is a hash.
     let names = isNamed ? nil : engine.cipher.names
     let name = error.key.flatMap { key in names.map { $0.knownName(of: key) } ?? key }
-    pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: name, error: error)))
+    pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: name, error: error, isNamed: isNamed)))
   }
 
   private struct Change {
@@ -204,30 +201,39 @@ struct Reencryption {
     let stored: StoreEntry
     /// The state of the ring under which the value was opened.
     let cipher: StoreCipher
-    /// The opened value; `nil` for one that has expired, which is removed.
-    let entry: StoreEntry?
+    /// The size of the opened value.
+    var size = 0
+    /// The new form of the value; `nil` for one that has expired, which is removed.
+    var form: StoreCipher.Stored?
+
     var operations: [WriteBatch.Operation] {
       // For preconditions a value that has expired is absent.
-      guard let entry else { return [.require(name, nil), .delete(name)] }
-      return [.require(name, entry.revision), .put(name, entry.value, entry.attributes)]
+      guard let form else { return [.require(stored.key, nil), .delete(stored.key)] }
+      let put = [
+        .require(stored.key, stored.revision), WriteBatch.Operation.put(form.key, form.value, form.attributes),
+      ]
+      return form.key == stored.key ? put : [.require(form.key, nil)] + put + [.delete(stored.key)]
     }
   }
 
   /// Returns the value to write anew, or `nil` if it has the right form.
-  private func change(of key: KeyName, _ stored: StoreEntry) async throws -> Change? {
+  private func change(of stored: StoreEntry) async throws -> Change? {
     try await engine.opening { cipher in
       // A pass that compared values with two keys in turn would prove nothing about either.
       guard target == nil || target == cipher.ring.primary.id else {
         throw StorageError.isRotatedElsewhere(engine.description)
       }
-      let name = try cipher.name(of: key, stored.attributes)
-      guard prefix.map(name.hasPrefix) ?? true, cipher.mustChange(stored, of: name) else { return nil }
+      let name = try cipher.name(of: stored.key, stored.attributes)
+      guard cipher.mustChange(stored, of: name) else { return nil }
       guard !stored.attributes.isMarked || cipher.ring.phase == .decrypting || cipher.algorithm(of: name) != nil else {
         throw StorageError.isDeclaredElsewhere(name, location: engine.description)
       }
-      let isExpired = stored.attributes.isExpired(at: engine.clock.now())
-      return Change(
-        name: name, stored: stored, cipher: cipher, entry: isExpired ? nil : try cipher.open(stored, of: name))
+      var change = Change(name: name, stored: stored, cipher: cipher)
+      guard !stored.attributes.isExpired(at: engine.clock.now()) else { return change }
+      let entry = try cipher.open(stored, of: name)
+      change.size = entry.value.count
+      change.form = try cipher.stored(name, entry.value, entry.attributes)
+      return change
     }
   }
 
@@ -238,9 +244,10 @@ struct Reencryption {
     guard let cipher = changes.first?.cipher else { return [] }
     do {
       // Not relaxed: after a power loss the store would report relaxed commits as lost, which no user has made.
-      _ = try await engine.commit(WriteBatch(changes.flatMap(\.operations)), under: cipher, from: origin)
+      let batch = WriteBatch(cipher.precondition + changes.flatMap(\.operations))
+      try await engine.store(batch, under: cipher, from: origin)
       pass.changedValues += changes.count
-      pass.changedBytes += changes.reduce(0) { $0 + ($1.entry?.value.count ?? 0) }
+      pass.changedBytes += changes.reduce(0) { $0 + $1.size }
     } catch let error as StorageError where error.code == .preconditionFailed || Self.ofOneValue.contains(error.code) {
       let isUnchanged = try await engine.ciphers.reload(after: cipher) === cipher
       guard isUnchanged || error.code != .preconditionFailed else { return changes.map(\.stored) }
@@ -251,7 +258,7 @@ struct Reencryption {
         return rest
       }
       guard error.code == .preconditionFailed else {
-        try record(error.locating(at: "", key: change.name), &pass)
+        try record(error.renaming { _ in change.name }.locating(at: "", key: change.name), isNamed: true, &pass)
         return []
       }
       guard conflicts[change.name, default: 0] + 1 < Self.attempts else {
@@ -259,7 +266,7 @@ struct Reencryption {
           .busy, "Other programs keep changing the value, or it is stored in plain and encrypted at once.",
           advice: "Close programs that write to the store without encryption, and run the same operation again.",
           location: engine.description, key: change.name)
-        pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: change.name, error: busy)))
+        pass.failures.append((pass.batch, KeyRotation.Report.Failure(key: change.name, error: busy, isNamed: false)))
         return []
       }
       pass.conflicts.append(change.name)

@@ -25,9 +25,8 @@ extension EncryptedEngine {
   /// - Parameters:
   ///   - dryRun: whether only the report is made; `false` by default.
   ///   - origin: the origin of the commits that remove values.
-  /// - Throws: `readOnly` unless `dryRun`, `unsupported` for a store without listings, `busy` while the store is being
-  ///   encrypted or decrypted; the errors of a commit. If it is one of a later step, the values are erased
-  ///   nevertheless.
+  /// - Throws: `readOnly` unless `dryRun`, `unsupported` for a store without listings; the errors of a commit. If it is
+  ///   one of a later step, the values are erased nevertheless.
   @discardableResult
   public func shred(dryRun: Bool = false, from origin: StoreOrigin = StoreOrigin()) async throws -> ShredReport {
     try checkShredding(dryRun: dryRun)
@@ -46,12 +45,11 @@ extension EncryptedEngine {
     // The keys of an anchor are derived from the index key, which then stays.
     let isAnchored = try await hasAnchor()
     let replacesIndexKey = hidesNames && !isAnchored
-    let isUnanchored = { replacesIndexKey ? [WriteBatch.Operation.requireRecord(.freshness, nil)] : [] }
+    let isUnanchored = { replacesIndexKey ? [WriteBatch.Operation.requireRecord(.rollback, nil)] : [] }
     let clock = clock
     var ids: [KeyID] = []
     do {
       try await ciphers.update(with: isUnanchored) { ring in
-        guard ring.phase == .complete else { throw StorageError.isTransitional(description) }
         ids = try ring.destroyAll(now: clock.now(), replacingIndexKey: replacesIndexKey)
       }
       return ids
@@ -63,11 +61,8 @@ extension EncryptedEngine {
   }
 
   private func hasAnchor() async throws -> Bool {
-    if freshness != nil { return true }
-    do {
-      let record = try await base.record(.freshness)
-      return record != nil
-    } catch let error as StorageError where error.code == .damaged { return true }
+    if rollback != nil { return true }
+    return try await base.hasRollbackRecord()
   }
 
   /// Destroys one retired key, and so erases what it has encrypted: what a rotation could not write anew.
@@ -97,7 +92,6 @@ extension EncryptedEngine {
     if dryRun { return try await shreddingForecast(of: [entry.id], isEverything: false) }
     let clock = clock
     try await ciphers.update { ring in
-      guard ring.phase == .complete else { throw StorageError.isTransitional(description) }
       if ring.keys[entry.id] != nil { try ring.destroy(entry.id, now: clock.now()) }
     }
     var report = ShredReport(isDryRun: false, destroyedKeys: [entry.id.short])

@@ -55,12 +55,13 @@ struct ShredRemains {
   /// whose key another process has made since the destruction must not be taken for an erased one.
   private func find(in part: [StoreEntry.Summary]) async throws -> (found: [Found], cipher: StoreCipher) {
     // An envelope that another program has changed beside the store may have lost its mark.
-    let candidates = engine.cipher.refusesPlain ? part : part.filter(\.attributes.isMarked)
+    let candidates = engine.encryptsAll ? part : part.filter(\.attributes.isMarked)
     let entries = try await entries(of: candidates)
     let cipher = try await engine.ciphers.reload(after: engine.cipher)
     let now = engine.clock.now()
     var found: [Found] = []
-    for (summary, reading) in zip(candidates, entries) where summary.attributes.isMarked || cipher.refusesPlain {
+    for (summary, reading) in zip(candidates, entries) where summary.attributes.isMarked || cipher.ring.coverage == .all
+    {
       switch reading {
       case .absent: break
       case .entry(let entry):

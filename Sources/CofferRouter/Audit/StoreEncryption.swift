@@ -23,9 +23,6 @@ extension AuditReport {
     public var hidesNames: Bool?
     /// Whether values are padded, or `nil` as above.
     public var padsValues: Bool?
-    /// What the store may hold: `complete` if plain values are not accepted, `encrypting` or `decrypting` while some
-    /// are, or `nil` as above.
-    public var phase: String?
     /// The number of keys that only decrypt older values, until a rotation removes them; `nil` as above.
     public var retiredKeys: Int?
 
@@ -34,14 +31,9 @@ extension AuditReport {
       var parts = [coversAll ? "All values encrypted" : "Values of declared keys encrypted"]
       if let cipher { parts.append(cipher) }
       parts.append(source == .passphrase ? "passphrase" : "key material")
-      guard let phase else { return parts.joined(separator: ", ") + ", key ring not opened" }
+      guard cipher != nil else { return parts.joined(separator: ", ") + ", key ring not opened" }
       parts.append(hidesNames == true ? "names hidden" : "names in plain")
       parts.append(padsValues == true ? "sizes padded" : "sizes exact")
-      switch phase {
-      case "encrypting": parts.append("some values still in plain")
-      case "decrypting": parts.append("being decrypted")
-      default: break
-      }
       if let retiredKeys, retiredKeys > 0 { parts.append("rotation unfinished") }
       return parts.joined(separator: ", ")
     }
@@ -59,7 +51,6 @@ extension AuditReport.StoreEncryption {
     guard let ring = engine.as(EncryptedEngine.self)?.keyRing else { return }
     cipher = ring.settings.algorithm.rawValue
     (hidesNames, padsValues) = (ring.settings.hidesNames, ring.settings.padsValues)
-    phase = String(describing: ring.phase)
     retiredKeys = ring.entries.count { $0.state == .retired }
   }
 }

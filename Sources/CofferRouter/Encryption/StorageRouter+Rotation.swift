@@ -28,27 +28,10 @@ extension StorageRouter {
   /// let report = try await rotation.result()
   /// ```
   /// - Returns: the running rotation.
-  /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted; `readOnly`; `busy`
-  ///   while it is being encrypted or decrypted; the errors of opening the store and its key ring.
+  /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted; `readOnly`; the
+  ///   errors of opening the store and its key ring.
   public nonisolated func rotateKeys(in domain: StorageDomain) async throws -> KeyRotation {
     try await encryption(of: domain).rotate()
-  }
-
-  /// Encrypts the value of one key under a new key, and those of keys whose names begin with its name. The old keys
-  /// stay in the key ring, since other values of the store need them: ``rotateKeys(in:)`` removes them.
-  /// - Returns: the running rotation.
-  /// - Throws: as ``rotateKeys(in:)``; and the errors of the declaration.
-  public nonisolated func rotateKey<K: StorageKey>(of key: K) async throws -> KeyRotation {
-    let resolved = try await resolve(key)
-    let engine = try await encryption(of: resolved.record.descriptor.domain)
-    return try await engine.rotate(prefix: resolved.key)
-  }
-
-  /// Encrypts the values of a family under a new key, as ``rotateKey(of:)``.
-  /// - Throws: as ``rotateKeys(in:)``; and the errors of the declaration.
-  public nonisolated func rotateKey<ID, Value>(of family: KeyFamily<ID, Value>) async throws -> KeyRotation {
-    let resolved = try await resolve(declaration: family.declaration)
-    return try await encryption(of: resolved.record.descriptor.domain).rotate(prefix: resolved.record.key)
   }
 
   /// Whether the store of a key may have a key ring, which a store of secrets has only if it is an encrypted one.

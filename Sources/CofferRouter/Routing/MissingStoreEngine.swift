@@ -37,7 +37,7 @@ final class MissingStoreEngine: EngineDecorator {
   private func read<R>(_ body: () async throws -> R, orIfMissing empty: () async throws -> R) async throws -> R {
     do { return try await body() } catch let error as StorageError {
       guard try location.isMissing(accordingTo: error, options) else { throw error }
-      try await anchor?.refuseMissing(description)
+      try await anchor?.requireRing(in: nil, at: description)
       return try await empty()
     }
   }

@@ -55,32 +55,6 @@ struct EncryptionDoctorTests {
     #expect(wrong.status == 1 && wrong.text.contains("does not open the key ring"), "\(wrong.text)")
   }
 
-  @Test("A ring under which an earlier version compared each value is told, until it is written again")
-  func comparedValues() async throws {
-    let golden = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-      .appendingPathComponent("../../CofferEncryptionTests/Golden/format-1-tracked.keyring").standardized
-    try sandbox.write(Data("golden key material, 32 bytes or more".utf8), to: "golden.key")
-    try #require(chmod(sandbox.path("golden.key"), 0o600) == 0)
-    let record = try Data(contentsOf: golden)
-    let base = try await SQLiteEngine.open(at: sandbox.path("old.db"))
-    let names = ["encryption", "encryption.copy"] as [KeyName]
-    try await base.commit(WriteBatch(names.map { .putRecord(SystemRecord.Name($0), record) }), from: StoreOrigin())
-    // The command takes no empty label, which this ring has.
-    let ring = try KeyRingStore(base, label: "")
-    let opened = try await ring.open(
-      with: .file(sandbox.path("golden.key")), settings: EncryptionSettings(), ifMissing: .refuse)
-    let stored = try #require(try await StoredKeyRingFacts(base))
-    func texts(_ ring: KeyRing) -> String {
-      let facts = EncryptionFacts(stored: stored, ring: ring)
-      return facts.json.line + EncryptionChecks(store: "old.db", facts: facts).all().map { "\($0)" }.joined()
-    }
-    let told = texts(opened.ring)
-    #expect(told.contains("removed or replaced by older ones") && told.contains("\"comparedValues\":true"), "\(told)")
-    let later = texts(try await ring.update(opened) { _ in }.ring)
-    #expect(!later.contains("older ones") && later.contains("\"comparedValues\":false"), "\(later)")
-    try await base.close()
-  }
-
   @Test("A key file of another user is a problem, unless the user is root")
   func owner() throws {
     let file = SecretFile(path: key, content: .key)
@@ -146,50 +120,6 @@ struct EncryptionDoctorTests {
     #expect(encryption["coversAll"] as? Bool == true && encryption["source"] as? String == "keyMaterial", "\(json)")
     #expect((json["remarks"] as? [String])?.isEmpty == true)
     #expect(ended.text.contains("1 B"), "\(ended.text)")
-  }
-
-  @Test("A list does not say what is encrypted while an encryption with hidden names is unfinished")
-  func unfinished() async throws {
-    try await sandbox.coffer("set", "a", "1", "--store", "plain.db")
-    let base = try await SQLiteEngine.open(at: sandbox.path("plain.db"))
-    var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true))
-    configuration.acceptsUnfinished = true
-    let reader = RootKeyReader(.file(key))
-    let engine = try await EncryptedEngine.open(
-      base, ifMissing: .createForPlainValues, configuration: configuration
-    ) { try await reader.rootKey(for: $0) }
-    try await engine.commit(WriteBatch([.put("b", Data("2".utf8))]), from: StoreOrigin())
-    try await engine.close()
-    let listed = try await sandbox.coffer("ls", "--json", "--store", "plain.db", "--key-file", key).jsonLines()
-    #expect(listed.count == 2 && listed.allSatisfy { $0["encrypted"] == nil }, "\(listed)")
-    let long = try await sandbox.coffer("ls", "--long", "--store", "plain.db", "--key-file", key)
-    #expect(long.status == 0 && !long.text.contains("encrypted"), "\(long.text)")
-    #expect(try await sandbox.coffer("encrypt", "plain.db", "--key-file", key).status == 0)
-    let done = try await sandbox.coffer("ls", "--json", "--store", "plain.db", "--key-file", key).jsonLines()
-    #expect(done.map { $0["encrypted"] as? Bool } == [true, true])
-  }
-
-  @Test("With the key, hidden names are listed however few are hidden yet")
-  func fewHidden() async throws {
-    try await sandbox.fill("plain.db", values: (100..<500).map { (try KeyName("-\($0)"), Data("1".utf8)) })
-    let base = try await SQLiteEngine.open(at: sandbox.path("plain.db"))
-    var configuration = EncryptedEngine.Configuration(settings: EncryptionSettings(hidesNames: true))
-    configuration.acceptsUnfinished = true
-    let reader = RootKeyReader(.file(key))
-    let engine = try await EncryptedEngine.open(
-      base, ifMissing: .createForPlainValues, configuration: configuration
-    ) { try await reader.rootKey(for: $0) }
-    for number in 0..<4 {
-      try await engine.commit(WriteBatch([.put(KeyName("z\(number)"), Data("2".utf8))]), from: StoreOrigin())
-    }
-    try await engine.close()
-    let listed = try await sandbox.coffer("ls", "--store", "plain.db", "--key-file", key)
-    #expect(listed.status == 0 && listed.lines.count == 404, "\(listed.errors)")
-    #expect(listed.lines.suffix(4) == ["z0", "z1", "z2", "z3"])
-    let continued = try await sandbox.coffer("encrypt", "plain.db", "--json", "--key-file", key).json()
-    #expect(continued["continued"] as? Bool == true)
-    let again = try await sandbox.coffer("encrypt", "plain.db", "--json", "--key-file", key).json()
-    #expect(again["continued"] as? Bool == false)
   }
 
   @Test("A key ring that is damaged in one record is used and repaired, and one that is in both is reported")

@@ -101,9 +101,8 @@ import Testing
     let open = try await EncryptedEngine.open(other, key: key, configuration: declared)
     try await open.put("secret/a", "1")
     await expectStorageError(.unsupported) { _ = try await EncryptedEngine.open(other, key: key) }
-    let (engine, rotation) = try await EncryptedEngine.encrypt(other, key: key)
-    let report = try await rotation.result()
-    #expect(report.isComplete && report.changedValues == 1 && engine.encryptsAll)
+    let report = try await EncryptedEngine.encrypt(other, key: key).result()
+    #expect(report.isComplete && report.changedValues == 1)
     #expect(try await KeyRingStore.inspect(other)?.coverage == .all)
     // The handle that declares keys encrypts everything from now on.
     try await open.put("font", "large")
@@ -119,26 +118,24 @@ import Testing
     let base = MemoryEngine()
     let key = RootKeySource.passphrase(.provided { Data("words".utf8) }, cost: ScryptCost(logN: 10, r: 1, p: 1))
     try await base.put("first", "1")
-    #expect(try await EncryptedEngine.encrypt(base, key: key).rotation.result().unexpectedValues == 0)
+    #expect(try await EncryptedEngine.encrypt(base, key: key).result().unexpectedValues == 0)
     try await base.plant("planted", "2")
-    let (engine, rotation) = try await EncryptedEngine.encrypt(base, key: key)
-    let report = try await rotation.result()
+    let report = try await EncryptedEngine.encrypt(base, key: key).result()
     #expect(report.unexpectedValues == 1 && report.changedValues == 1 && report.isComplete)
-    #expect(try await engine.text("planted") == "2")
+    #expect(try await EncryptedEngine.open(base, key: key).text("planted") == "2")
   }
 
-  /// A ring that was being encrypted completely when the process ended opens as one that encrypts all.
+  /// A ring that was being encrypted completely when the process ended is one that encrypts all.
   @Test func anInterruptedEncryptionGoesOn() async throws {
     let base = try await mixed()
     try await base.changeRing {
       $0.coverage = .all
       $0.phase = .encrypting
     }
-    let engine = try await base.encrypted(acceptsUnfinished: true)
-    #expect(try await engine.text("theme") == "dark")
-    let report = try await engine.encryptPlainValues().result()
+    let report = try await base.encrypting()
     #expect(report.isComplete && report.changedValues == 1)
-    #expect(try await base.encrypted().text("theme") == "dark")
+    let engine = try await base.encrypted()
+    #expect(try await engine.text("theme") == "dark")
     await expectStorageError(.notEncrypted) {
       try await base.plant("planted", "1")
       _ = try await engine.entry("planted")

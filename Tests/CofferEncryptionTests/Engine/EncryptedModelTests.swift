@@ -6,37 +6,11 @@ import Testing
 
 /// An encrypted store and a plain one receive the same random batches.
 @Suite("An encrypted store does what a plain one does", .serialized) struct EncryptedModelTests {
-  struct Kind: CustomTestStringConvertible, Sendable {
-    let settings: EncryptionSettings
-    let phase: KeyRing.Phase
-    var testDescription: String {
-      "\(settings.hidesNames ? "hidden" : "plain") names, \(settings.padsValues ? "padded" : ""), \(phase)"
-    }
-  }
-
-  static let kinds = [EncryptionSettings(), .hidden, .secret].flatMap { settings in
-    KeyRing.Phase.allCases.map { Kind(settings: settings, phase: $0) }
-  }
-
-  @Test(arguments: kinds, [UInt64(1), 2, 3]) func randomBatches(_ kind: Kind, _ seed: UInt64) async throws {
+  @Test(arguments: [EncryptionSettings(), .hidden, .secret], [UInt64(1), 2, 3])
+  func randomBatches(_ settings: EncryptionSettings, _ seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
     let (plain, base, origin) = (MemoryEngine(), MemoryEngine(), StoreOrigin())
-    if kind.phase != .complete {
-      // Both begin with plain values.
-      for name in ["a", "a/1", "b", "A"] {
-        for engine in [plain, base] {
-          try await engine.commit(WriteBatch([.put(try KeyName(name), Data(name.utf8))]), from: origin)
-        }
-      }
-    }
-    let engine = try await base.encrypted(
-      kind.settings, ifMissing: kind.phase == .complete ? .create : .createForPlainValues,
-      acceptsUnfinished: kind.phase != .complete)
-    if kind.phase == .decrypting {
-      try await engine.commit(WriteBatch([.put("sealed", Data("1".utf8))]), from: origin)
-      try await plain.commit(WriteBatch([.put("sealed", Data("1".utf8))]), from: origin)
-      try await base.changeRing { $0.phase = .decrypting }
-    }
+    let engine = try await base.encrypted(settings)
     let heard = Collector(engine.changes(since: nil))
     var names: [[StoreCommit]] = [[], []]
     for _ in 0..<60 {

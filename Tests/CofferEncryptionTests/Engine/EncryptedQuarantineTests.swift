@@ -117,13 +117,14 @@ import Testing
     #expect(try await engine.rotate().result().isComplete)
     #expect(try await engine.quarantinedValues().map(\.key) == ["key"])
     #expect(try await engine.quarantinedBytes(id) == bytes)
-    #expect(try await engine.decrypt().result().isComplete)
     let base = engine.base
+    #expect(try await base.decrypting().isComplete)
     #expect(try await base.quarantine?.quarantinedBytes(id) == bytes)
     try await engine.close()
     // The store can be encrypted again, and its quarantine read.
-    let (again, rotation) = try await kind.open(in: directory.url).encrypting(settings)
-    #expect(try await rotation.result().isComplete)
+    let plain = try await kind.open(in: directory.url)
+    #expect(try await plain.encrypting(settings).isComplete)
+    let again = try await plain.encrypted()
     #expect(try await again.quarantinedBytes(id) == bytes)
     try await again.removeQuarantined([id])
     #expect(try await again.quarantinedValues().isEmpty)

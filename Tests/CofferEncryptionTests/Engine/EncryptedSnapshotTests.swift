@@ -39,31 +39,6 @@ import Testing
     try await engine.close()
   }
 
-  @Test("Values that are encrypted meanwhile are plain in it", arguments: [TestedStore.memory, .sqlite], settings)
-  func encryption(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
-    let base = try await kind.open(in: directory.url)
-    try await fill(base)
-    let engine = try await base.encrypted(settings, ifMissing: .createForPlainValues)
-    try await engine.withSnapshot { snapshot in
-      #expect(try await engine.encryptPlainValues().result().isComplete)
-      try await check(snapshot)
-    }
-    try await engine.withSnapshot { try await check($0) }
-    try await engine.close()
-  }
-
-  @Test("It can be read once the key ring is gone", arguments: [TestedStore.memory, .sqlite], settings)
-  func decryption(_ kind: TestedStore, _ settings: EncryptionSettings) async throws {
-    let engine = try await kind.open(in: directory.url).encrypted(settings)
-    try await fill(engine)
-    try await engine.withSnapshot { snapshot in
-      #expect(try await engine.decrypt().result().isComplete)
-      try await check(snapshot)
-    }
-    try await engine.base.withSnapshot { try await check($0) }
-    try await engine.close()
-  }
-
   @Test("Its listing stays when the index of hidden names is brought up to date", arguments: [1, 40])
   func listing(_ changes: Int) async throws {
     let engine = try await MemoryEngine().encrypted(.hidden)

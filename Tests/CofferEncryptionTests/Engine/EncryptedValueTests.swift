@@ -100,20 +100,16 @@ import Testing
     await expectStorageError(.keyUnavailable, contains: "key") { _ = try await another.entry("one") }
   }
 
-  @Test func aPlainValueIsRefusedInACompleteStoreOnly() async throws {
-    let engine = try await base.encrypted(acceptsUnfinished: true)
+  @Test func aPlainValueIsRefused() async throws {
+    let engine = try await base.encrypted()
     try await engine.put("sealed", "1")
     try await base.plant("planted", "2")
     await expectDamaged("planted", in: engine, "in plain")
     #expect(try await engine.text("sealed") == "1")
-    try await base.changeRing { $0.phase = .encrypting }
-    #expect(try await engine.text("planted") == "2")
     // An envelope without its mark is not a plain value.
     let sealed = try #require(try await base.entry("sealed"))
     try await base.commit(WriteBatch([.put("sealed", sealed.value)]), from: StoreOrigin())
     await expectDamaged("sealed", in: engine, "in plain")
-    try await base.changeRing { $0.phase = .complete }
-    await expectDamaged("planted", in: engine, "in plain")
   }
 
   @Test func aMissingKeyIsNotDamage() async throws {
@@ -179,28 +175,6 @@ import Testing
     await expectStorageError(.keyUnavailable) { _ = try await another.encrypted(only: { $0.hasPrefix("secret/") }) }
   }
 
-  /// The handle learns from the ring that plain values are no longer accepted, although it only reads.
-  @Test(arguments: [EncryptionSettings(), .hidden]) func aReaderNoticesTheEndOfAPhase(_ settings: EncryptionSettings)
-    async throws
-  {
-    try await base.put("plain", "1")
-    let engine = try await base.encrypted(settings, ifMissing: .createForPlainValues)
-    #expect(try await engine.text("plain") == "1")
-    #expect(try await engine.summaries().map(\.key) == ["plain"])
-    try await base.changeRing { $0.phase = .complete }
-    if settings.hidesNames {
-      #expect(try await engine.entry("plain") == nil)
-      await expectStorageError(.damaged) { _ = try await engine.summaries() }
-    } else {
-      await expectDamaged("plain", in: engine, "in plain")
-    }
-    try await base.changeRing { $0.phase = .decrypting }
-    #expect(try await engine.text("plain") == "1")
-    #expect(try await engine.summaries().map(\.key) == ["plain"])
-    try await engine.put("new", "2")
-    #expect(try await base.text("new") == "2")
-  }
-
   /// Any number of failing reads read the ring again together, and not each by itself.
   @Test func callersShareTheReadingOfTheRing() async throws {
     let counting = CountingRecords(base: base)
@@ -258,25 +232,6 @@ import Testing
     await expectStorageError(.keyUnavailable) { _ = try await filled.encrypted() }
     await expectStorageError(.wrongPassphrase) { _ = try await base.encrypted(seed: "another") }
     #expect(try await filled.text("plain") == "1")
-  }
-
-  @Test func whatAnEarlierVersionHasLeftOfCoveredValuesIsIgnored() async throws {
-    let engine = try await base.encrypted()
-    let (ring, record) = (engine.keyRing, try SystemRecord.Name("encryption.values"))
-    var attributes = ValueAttributes.envelope
-    attributes[ValueAttribute<UInt64>(code: 8)] = 7
-    let sealed = try Envelope.seal(
-      Data("1".utf8), under: ring.primary,
-      context: EnvelopeContext(store: ring.storeID, key: "key", attributes: attributes, format: 1),
-      algorithm: .aes256GCM, isPadded: false)
-    try await base.commit(
-      WriteBatch([.put("key", sealed, attributes), .putRecord(record, Data([1]))]), from: StoreOrigin())
-    let entry = try #require(try await base.encrypted().entry("key"))
-    #expect(entry.value == Data("1".utf8) && entry.attributes.isEmpty)
-    #expect(try await engine.rotate().result().isComplete)
-    #expect(try await engine.decrypt().result().isComplete)
-    #expect(try await base.text("key") == "1")
-    #expect(try await base.record(record) == nil)
   }
 
   @Test func aReadOnlyStoreIsReadAndNotChanged() async throws {

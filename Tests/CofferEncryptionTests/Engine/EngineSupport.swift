@@ -83,16 +83,13 @@ extension TestedStore {
 
 extension StorageEngine {
   /// Returns the engine behind an encryption with a known root key.
-  /// - Parameter acceptsUnfinished: whether it serves while an encryption or decryption is unfinished; by default, if
-  ///   the store may hold plain values.
   func encrypted(
     _ settings: EncryptionSettings = EncryptionSettings(), seed: String = "root",
     only isEncrypted: (@Sendable (KeyName) -> Bool)? = nil, ifMissing missing: KeyRingStore.Missing? = nil,
-    acceptsUnfinished: Bool? = nil, label: String? = nil
+    label: String? = nil
   ) async throws -> EncryptedEngine {
     var configuration = EncryptedEngine.Configuration(settings: settings, only: isEncrypted)
     configuration.label = label
-    configuration.acceptsUnfinished = acceptsUnfinished ?? (missing == .createForPlainValues)
     return try await EncryptedEngine.open(self, ifMissing: missing, configuration: configuration) { _ in
       try .forTests(seed)
     }
@@ -101,9 +98,15 @@ extension StorageEngine {
 
 extension StorageEngine {
   /// Encrypts the values of this engine under a known root key.
-  func encrypting(_ settings: EncryptionSettings) async throws -> (EncryptedEngine, KeyRotation) {
-    let engine = try await encrypted(settings, ifMissing: .createForPlainValues)
-    return (engine, try await engine.encryptPlainValues())
+  func encrypting(_ settings: EncryptionSettings = EncryptionSettings()) async throws -> KeyRotation.Report {
+    let configuration = EncryptedEngine.Configuration(settings: settings)
+    return try await EncryptedEngine.encrypt(self, configuration: configuration) { _ in try .forTests() }.result()
+  }
+
+  /// Decrypts the values of this engine with a known root key.
+  func decrypting(only isEncrypted: (@Sendable (KeyName) -> Bool)? = nil) async throws -> KeyRotation.Report {
+    let configuration = EncryptedEngine.Configuration(only: isEncrypted)
+    return try await EncryptedEngine.decrypt(self, configuration: configuration) { _ in try .forTests() }.result()
   }
 }
 

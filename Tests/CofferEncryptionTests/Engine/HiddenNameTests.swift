@@ -156,24 +156,6 @@ import Testing
     try await base.commit(WriteBatch([.delete(hash)]), from: StoreOrigin())
     #expect(try await changes.commits(upTo: base.latestRevision).map(\.changed) == [.everything])
   }
-
-  /// Earlier versions have put the sealed names of a commit into its row of the journal, as names of records.
-  @Test(arguments: [false, true]) func namesInRowsOfEarlierVersionsAreNoRecords(clearing: Bool) async throws {
-    let base = MemoryEngine()
-    let engine = try await base.encrypted(.hidden)
-    try await engine.put("a", "1")
-    let stored = try #require(try await base.entry(base.summaries()[0].key))
-    let changes = Collector(engine.changes(since: nil))
-    var operations: [WriteBatch.Operation] = try ["encryption.k/c2VhbGVk", "encryption.p/c2VhbGVk", "own"].map {
-      .deleteRecord(try SystemRecord.Name($0))
-    }
-    operations.append(clearing ? .clear(prefix: nil) : .put(stored.key, stored.value, stored.attributes))
-    let commit = try await base.commit(WriteBatch(operations), from: StoreOrigin())
-    let own = [try SystemRecord.Name("own")]
-    let expected: StoreSelection = clearing ? .everything(records: own) : StoreSelection(keys: ["a"], records: own)
-    #expect(try await changes.commits(upTo: commit.revision).map(\.changed) == [expected])
-    #expect(engine.recentCommits(after: StoreRevision(commit.revision.rawValue - 1))?.map(\.changed) == [expected])
-  }
 }
 
 /// Runs a closure once, right before the next commit.

@@ -64,7 +64,7 @@ import Testing
     try await engine.put("secret", "s")
     try await engine.put("secret", "t")
     #expect(try await engine.text("secret") == "t")
-    _ = try await engine.decrypt().result()
+    #expect(try await base.decrypting().isComplete)
     #expect(try await base.text("secret") == "t")
     try await base.close()
   }

@@ -55,7 +55,7 @@ import Testing
     storage.encryption.key = passphrase
     let shown: [Any] = [
       engine, configuration, passphrase, store, open, open.ring, open.root, open.ring.entries, open.ring.primary,
-      open.ring.indexKey, try FreshnessKeys(open.ring), material, storage, storage.encryption, EncryptionHelper.self,
+      open.ring.indexKey, try RollbackKeys(open.ring), material, storage, storage.encryption, EncryptionHelper.self,
       try AEAD(.aes256GCM, key: SecretBytes(copying: sha256(words))), SecretSlice(copying: words),
     ]
     var secrets = [words, sha256(words)]

@@ -31,8 +31,9 @@ import Testing
 
   @Test("It is decrypted with the others", arguments: [false, true])
   func opens(onlyDeclared: Bool) async throws {
-    let engine = try await putBack(.none, only: onlyDeclared ? Self.ofToken : nil)
-    let report = try await engine.decrypt().result()
+    let only = onlyDeclared ? Self.ofToken : nil
+    let engine = try await putBack(.none, only: only)
+    let report = try await engine.base.decrypting(only: only)
     #expect(report.isComplete && report.changedValues == 1, "\(report)")
     #expect(try await engine.base.text("token") == "older")
     #expect(try await engine.base.record(.keyRing) == nil)
@@ -43,13 +44,14 @@ import Testing
   func doesNotOpen(onlyDeclared: Bool) async throws {
     var attributes = ValueAttributes()
     attributes[ValueAttribute<UInt64>(applicationCode: 128)] = 7
-    let engine = try await putBack(attributes, only: onlyDeclared ? Self.ofToken : nil)
-    let report = try await engine.decrypt().result()
+    let only = onlyDeclared ? Self.ofToken : nil
+    let engine = try await putBack(attributes, only: only)
+    let report = try await engine.base.decrypting(only: only)
     #expect(report.failures.map(\.error.code) == [.damaged], "\(report)")
     #expect(try await engine.base.record(.keyRing) != nil)
     // With the value removed, nothing needs the ring any more.
-    try await engine.commit(WriteBatch([.delete("token")]), from: StoreOrigin())
-    #expect(try await engine.decrypt().result().isComplete)
+    try await engine.base.commit(WriteBatch([.delete("token")]), from: StoreOrigin())
+    #expect(try await engine.base.decrypting(only: only).isComplete)
     #expect(try await engine.base.record(.keyRing) == nil)
     try await engine.close()
   }

@@ -176,13 +176,13 @@ import Testing
     try await engine.put("k/1", "value")
     let old = try await ring(of: base)
     hooked.beforeNextRing {
-      try await base.commit(WriteBatch([.putRecord(.freshness, Data([1]))]), from: StoreOrigin())
+      try await base.commit(WriteBatch([.putRecord(.rollback, Data([1]))]), from: StoreOrigin())
     }
     let report = try await engine.shred()
     #expect(report.values == 1 && report.destroyedKeys == [old.primary.id.short])
     let new = try await ring(of: base)
     #expect(new.indexKey.id == old.indexKey.id && new.primary.id != old.primary.id && new.entries.count == 1)
-    #expect(try await base.record(.freshness)?.content == Data([1]))
+    #expect(try await base.record(.rollback)?.content == Data([1]))
     #expect(try await engine.summaries().isEmpty)
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import Coffer
 @testable import CofferRouter
 
-/// Erasing, freshness and automatic rotation by the settings of a router.
+/// Erasing, rollback protection and automatic rotation by the settings of a router.
 @Suite(.timeLimit(.minutes(15))) struct RouterUpkeepTests {
   private static let database = StorageDomain.database()
 
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test("An older copy of the store is noticed by the anchor of the settings; plain keys can be read")
-  func freshness() async throws {
+  func rollback() async throws {
     let anchor = URL(fileURLWithPath: fixture.path("anchor"))
     var guarded = settings
     guarded.encryption.rollbackProtection = { store in

@@ -32,15 +32,15 @@ import Testing
       let fixture = try KeyringFixture(password: "pw")
       let base = MemoryEngine()
       let engine = try await open(fixture, base)
-      let old = try #require(try await base.record(.freshness)?.content)
+      let old = try #require(try await base.record(.rollback)?.content)
       try await engine.commit(WriteBatch([.put("key", Data("one".utf8))]), from: StoreOrigin())
       try await fixture.use { try await engine.flush() }
       _ = try await open(fixture, base)
-      let new = try #require(try await base.record(.freshness)?.content)
-      try await base.commit(WriteBatch([.putRecord(.freshness, old)]), from: StoreOrigin())
+      let new = try #require(try await base.record(.rollback)?.content)
+      try await base.commit(WriteBatch([.putRecord(.rollback, old)]), from: StoreOrigin())
       let error = await expectStorageError(.rolledBack, contains: "keychain:") { _ = try await open(fixture, base) }
       #expect(error?.message.contains("older copy") == true)
-      try await base.commit(WriteBatch([.putRecord(.freshness, new)]), from: StoreOrigin())
+      try await base.commit(WriteBatch([.putRecord(.rollback, new)]), from: StoreOrigin())
       try fixture.keyring.lock()
       try await expectError(.unavailable) { _ = try await open(fixture, base) }
       try fixture.keyring.unlock("pw")

@@ -42,8 +42,8 @@ private struct LossScript {
     switch kind {
     case .migration: try await migrate()
     case .encrypt:
-      let (engine, rotation) = try await EncryptedEngine.encrypt(kind.base.open(directory).engine, key: LossKind.key)
-      try await finish(rotation, engine)
+      let engine = try await kind.base.open(directory).engine
+      try await finish(EncryptedEngine.encrypt(engine, key: LossKind.key), engine)
     case .rotate:
       let engine = try await EncryptedEngine.open(kind.base.open(directory).engine, key: LossKind.key)
       try await finish(engine.rotate(), engine)
@@ -93,7 +93,7 @@ private struct LossScript {
     try await engine.close()
   }
 
-  private func finish(_ rotation: KeyRotation, _ engine: EncryptedEngine) async throws {
+  private func finish(_ rotation: KeyRotation, _ engine: any StorageEngine) async throws {
     guard try await rotation.result().isComplete else { throw Usage() }
     say("ack")
     try await engine.close()
@@ -114,7 +114,7 @@ private struct LossScript {
     let engine = try await kind.base.open(directory).engine
     let store = try KeyRingStore(engine)
     let open = try await store.open(
-      with: LossKind.key, settings: EncryptionSettings(), coverage: .all, ifMissing: .refuse)
+      with: LossKind.key, settings: EncryptionSettings(), ifMissing: .refuse)
     _ = try await store.reseal(open, with: LossKind.newKey)
     say("ack")
     try await engine.close()

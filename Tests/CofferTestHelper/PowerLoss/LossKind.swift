@@ -40,9 +40,10 @@ enum LossKind: String {
       let engine = try await base.open(directory).engine
       guard try await engine.record(.keyRing) != nil else { return engine }
       var configuration = EncryptedEngine.Configuration()
-      configuration.acceptsUnfinished = true
       if base == .files { configuration.label = Self.label }
       let key = self == .encrypt ? Self.key : .file(Self.keyFile(directory))
+      // Until it is finished, nobody else opens the store.
+      _ = try await EncryptedEngine.encrypt(engine, key: key, configuration: configuration).result()
       return try await EncryptedEngine.open(engine, key: key, configuration: configuration)
     default: return try await base.open(directory).engine
     }

@@ -15,31 +15,10 @@ extension EncryptedEngine {
   public static func acceptRollback(
     of base: any StorageEngine, key: RootKeySource, configuration: EncryptedEngine.Configuration
   ) async throws -> EncryptedEngine {
-    let missing = try await missing(in: base, configuration)
-    return try await acceptRollback(of: base, configuration) {
-      try await $0.open(
-        with: key, settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing)
+    let reader = RootKeyReader(key)
+    return try await open(base, configuration: configuration, acceptingRollback: true) {
+      try await reader.rootKey(for: $0)
     }
-  }
-
-  /// Opens a store as it is with a root key that is derived already.
-  package static func acceptRollback(
-    of base: any StorageEngine, configuration: EncryptedEngine.Configuration,
-    root: (RootKeyDerivation?) async throws -> RootKey
-  ) async throws -> EncryptedEngine {
-    let missing = try await missing(in: base, configuration)
-    return try await acceptRollback(of: base, configuration) {
-      try await $0.open(
-        settings: configuration.settings, coverage: configuration.coverage, ifMissing: missing, root: root)
-    }
-  }
-
-  private static func acceptRollback(
-    of base: any StorageEngine, _ configuration: EncryptedEngine.Configuration,
-    _ ring: (KeyRingStore) async throws -> OpenKeyRing
-  ) async throws -> EncryptedEngine {
-    try checkAcceptance(of: base, configuration)
-    return try await open(base, configuration, acceptingRollback: true, ring)
   }
 
   static func checkAcceptance(of base: any StorageEngine, _ configuration: EncryptedEngine.Configuration) throws {
@@ -55,28 +34,14 @@ extension EncryptedEngine {
     }
   }
 
-  /// Compares the store with its anchor again, as when it was opened.
-  /// - Throws: `rolledBack` for an older store or ring; `damaged`, `notFound` and `unavailable` for the anchor and its
-  ///   record; `unsupported` without an anchor. Nothing is changed by a difference, and the store can be used.
-  public func verifyFreshness() async throws {
-    guard let freshness else {
-      throw StorageError.unsupported(
-        "comparing a store with an anchor that has none",
-        advice: "Set EncryptedEngine.Configuration.rollbackProtection.",
-        location: description)
-    }
-    try await freshness.check(freshness.reader.bytes(), cipher.open, in: ciphers.store)
-    _ = try await ciphers.reload(after: cipher)
-  }
-
   /// Whether the store was opened with its anchor.
-  package var comparesAnchor: Bool { freshness != nil }
+  package var comparesAnchor: Bool { rollback != nil }
 
   /// Makes every earlier commit of this process survive power loss, and its anchor cover them, if it has one.
   /// - Throws: also the errors of the anchor, `rolledBack` if an older copy was put back while the store was open, and
   ///   `notFound` if its key ring or its anchor was removed. The commits are durable then.
   public func flush() async throws {
     try await base.flush()
-    try await freshness?.anchor(cipher.ring.generation)
+    try await rollback?.anchor(cipher.ring.generation)
   }
 }

@@ -5,8 +5,8 @@ import CofferTesting
 import Foundation
 import Testing
 
-/// What happens to the key ring and to the record of freshness while stores with an anchor are open.
-@Suite(.timeLimit(.minutes(5))) struct OpenFreshnessTests {
+/// What happens to the key ring and to the record of the rollback protection while stores with an anchor are open.
+@Suite(.timeLimit(.minutes(5))) struct OpenRingRollbackTests {
   private let base = MemoryEngine()
   private let anchor = MemoryAnchor()
 
@@ -16,18 +16,24 @@ import Testing
     try await engine.put("key", "one")
     let old = try #require(try await base.record(.keyRing)?.content)
     _ = try await engine.rotate().result()
+    try await engine.flush()
     let planted: [WriteBatch.Operation] = [.putRecord(.keyRing, old), .putRecord(.keyRingCopy, old)]
     try await base.commit(WriteBatch(planted), from: StoreOrigin())
-    for change in ["rotate", "shred", "encrypt", "decrypt"] {
+    for change in ["rotate", "shred"] {
       let error = try await storageError {
-        switch change {
-        case "rotate": _ = try await engine.rotate()
-        case "shred": try await engine.shred()
-        case "encrypt": _ = try await engine.encryptPlainValues()
-        default: _ = try await engine.decrypt()
-        }
+        if change == "rotate" { _ = try await engine.rotate() } else { try await engine.shred() }
       }
       #expect(error.code == .rolledBack && error.message.contains("replaced by an older one"), "\(change): \(error)")
+    }
+    let configuration = EncryptedEngine.Configuration.anchored(anchor)
+    for goal in [KeyRotation.Goal.encryption, .decryption] {
+      let error = try await storageError {
+        _ =
+          goal == .encryption
+          ? try await EncryptedEngine.encrypt(base, configuration: configuration) { _ in try .forTests() }
+          : try await EncryptedEngine.decrypt(base, configuration: configuration) { _ in try .forTests() }
+      }
+      #expect(error.code == .rolledBack, "\(goal): \(error)")
     }
     for name in SystemRecord.Name.keyRings {
       #expect(try await base.record(name)?.content == old)
@@ -49,34 +55,21 @@ import Testing
 
   @Test("A late update after another process has decrypted the store writes nothing, also under a later ring")
   func lateUpdate() async throws {
-    let lease = SystemRecord.Name("encryption.rotation" as KeyName)
-    let engine = try await base.anchored(anchor)
+    let configuration = EncryptedEngine.Configuration.anchored(anchor)
     let (late, later) = (try await base.anchored(anchor), try await base.anchored(anchor))
     try await late.put("key", "one")
     try await later.put("key", "two")
-    try await base.commit(WriteBatch([.putRecord(lease, Data([1]))]), from: StoreOrigin())
-    _ = try await engine.decrypt().result()
+    _ = try await EncryptedEngine.decrypt(base, configuration: configuration) { _ in try .forTests() }.result()
     let revision = base.latestRevision
     #expect(try await storageError { try await late.flush() }.code == .notFound)
     #expect(base.latestRevision == revision)
-    for name in [SystemRecord.Name.freshness, lease] { #expect(try await base.record(name) == nil) }
-    var configuration = EncryptedEngine.Configuration.anchored(anchor)
-    configuration.acceptsUnfinished = true
-    let again = try await EncryptedEngine.open(
-      base, ifMissing: .createForPlainValues, configuration: configuration
-    ) { _ in try .forTests() }
-    _ = try await again.encryptPlainValues().result()
-    try await again.flush()
-    let record = try await base.record(.freshness)
+    #expect(try await base.record(.rollback) == nil)
+    _ = try await EncryptedEngine.encrypt(base, configuration: configuration, acceptingRollback: true) { _ in
+      try .forTests()
+    }.result()
+    let record = try await base.record(.rollback)
     #expect(try await storageError { try await later.flush() }.code == .notFound)
-    #expect(try await base.record(.freshness) == record)
+    #expect(try await base.record(.rollback) == record)
     #expect(try await base.anchored(anchor).text("key") == "two")
-  }
-
-  @Test("A new key ring removes the record that an earlier one has left")
-  func leftover() async throws {
-    try await base.commit(WriteBatch([.putRecord(.freshness, Data([1]))]), from: StoreOrigin())
-    try await base.anchored(anchor).put("key", "one")
-    #expect(try await base.anchored(anchor).text("key") == "one")
   }
 }

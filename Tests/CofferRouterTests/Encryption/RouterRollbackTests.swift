@@ -7,7 +7,7 @@ import Testing
 @testable import CofferRouter
 
 /// Older copies of a router's stores, and their acceptance.
-@Suite(.serialized, .timeLimit(.minutes(15))) struct RouterFreshnessTests {
+@Suite(.serialized, .timeLimit(.minutes(15))) struct RouterRollbackTests {
   private static let database = StorageDomain.database()
   private static let files = StorageDomain.encryptedFileSystem(.documents)
 

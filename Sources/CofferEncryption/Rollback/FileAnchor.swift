@@ -15,8 +15,6 @@ public import Foundation
 /// with access for this user only. Later it is `unavailable`, since the disk may not be mounted.
 public struct FileAnchor: RollbackAnchor, Hashable {
   private static let limit = 4_096
-  /// The time for which an update waits for another process, in seconds.
-  private static let patience: TimeInterval = 30
 
   private let url: URL
 
@@ -83,18 +81,12 @@ public struct FileAnchor: RollbackAnchor, Hashable {
   private func lock(_ path: String) throws -> Int32 {
     let file = FileCreation.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, location: description) }
-    let deadline = ProcessInfo.processInfo.systemUptime + Self.patience
-    while flock(file, LOCK_EX | LOCK_NB) != 0 {
+    while flock(file, LOCK_EX) != 0 {
       let failure = errno
-      guard failure == EWOULDBLOCK || failure == EINTR, ProcessInfo.processInfo.systemUptime < deadline else {
+      guard failure == EINTR else {
         close(file)
-        guard failure == EWOULDBLOCK else {
-          throw StorageError.fileSystem("flock", path: path, errno: failure, location: description)
-        }
-        throw StorageError(
-          .busy, "Another process holds the lock of the anchor.", advice: "Try again.", location: description)
+        throw StorageError.fileSystem("flock", path: path, errno: failure, location: description)
       }
-      usleep(1_000)
     }
     return file
   }

@@ -62,7 +62,9 @@ extension StorageEngine {
   ) async throws -> EncryptedEngine {
     let configuration = EncryptedEngine.Configuration.anchored(anchor, settings)
     if accepts {
-      return try await EncryptedEngine.acceptRollback(of: self, configuration: configuration) { _ in try .forTests() }
+      return try await EncryptedEngine.open(self, configuration: configuration, acceptingRollback: true) { _ in
+        try .forTests()
+      }
     }
     return try await EncryptedEngine.open(self, configuration: configuration) { _ in try .forTests() }
   }

@@ -47,7 +47,7 @@ private func anchorInSteps(_ path: String, _ kind: String, anchor: String, _ opt
   let base = try await openStore(path, kind)
   let engine =
     options.contains("accept")
-    ? try await EncryptedEngine.acceptRollback(of: base, configuration: configuration) { _ in root }
+    ? try await EncryptedEngine.open(base, configuration: configuration, acceptingRollback: true) { _ in root }
     : try await EncryptedEngine.open(base, configuration: configuration) { _ in root }
   for number in 0..<2 {
     try await engine.commit(WriteBatch([.put("stepped", Data("\(number)".utf8))]), from: StoreOrigin())

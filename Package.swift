@@ -107,7 +107,7 @@ let package = Package(
     // Floor 7: APIs over the front
     floor("CofferRouter", stores + ["Coffer"]),
     floor("CofferPersistence", ["Coffer", "CofferCore", "CofferFiles", "CofferSQLite"]),
-    floor("CofferCallbacks", ["Coffer", "CofferCore", "CofferEncryption"]),
+    floor("CofferCallbacks", ["Coffer", "CofferCore"]),
     // Floor 8: the API that uses the router
     floor("CofferVault", stores + ["Coffer", "CofferRouter"]),
     // Floor 9: all of them; and what tests need
@@ -130,7 +130,7 @@ let package = Package(
     storeTests("CofferEncryptionTests", exclude: ["Golden", "Crypto/Golden", "Crypto/Vectors"]),
     storeTests("CofferFilesTests", exclude: ["Golden", "Preferences/Golden"]),
     storeTests("CofferSecretsTests", ["CofferBus"], exclude: ["Golden"]),
-    storeTests("CofferTests", ["CofferCommand", "Neighbour"], exclude: ["Golden"]),
+    storeTests("CofferTests", ["CofferCommand", "Neighbour"]),
     storeTests("CofferCommandTests", ["CofferCommand", "CofferTerminal"]),
     storeTests("CofferRouterTests"), storeTests("ReadmeTests"),
     tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),

@@ -9,7 +9,6 @@ docs/formats/keyring.md describes it, in Tests/CofferEncryptionTests/Golden, and
 committed and never change: tests open these envelopes for ever. The script is the second implementation of the format,
 and its salts are not random, so that it always writes the same bytes.
 """
-import base64
 import hashlib
 import hmac
 import json
@@ -20,7 +19,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "Tests/CofferEncryptionTests/Crypto/Golden"
-SECURE_STORAGE = ROOT / "Tests/CofferTests/Golden"
 KEY_RINGS = ROOT / "Tests/CofferEncryptionTests/Golden"
 CORPUS = ROOT / "Fuzz/Corpus/envelope"
 MAGIC = b"\xffCENV"
@@ -102,26 +100,6 @@ def envelopes():
     (GOLDEN / "envelope-1.json").write_text(text)
 
 
-def secure_storage():
-    """Writes names and values of a SecureKeyValueStorage."""
-    master, context = bytes(range(1, 33)), b"journals"
-    root = derived_key(master, b"secure key-value storage" + context)
-    names, values = derived_key(root, b"opaque names"), derived_key(root, b"values")
-    store = keyed_hash(root, b"identity")[:16]
-    samples = [("2026-11-23", b"Dear diary", 0), ("", b"", 0), ("e\u0301", b"decomposed", 0),
-               ("\u00e9", b"composed", PADDED), ("../a/b\n", bytes(range(200)), PADDED)]
-    items = []
-    for name, value, flags in samples:
-        stored = keyed_hash(names, name.encode()).hex()
-        case = {"algorithm": 1, "flags": flags, "store": store.hex(), "key": stored.encode().hex(), "attributes": "",
-                "format": 5}
-        envelope = seal(value, values, hashlib.sha256(b"salt " + name.encode()).digest()[:24], case)
-        items.append({"name": name, "value": base64.b64encode(value).decode(), "isPadded": flags == PADDED,
-                      "stored": stored, "envelope": base64.b64encode(envelope).decode()})
-    sample = {"masterKey": base64.b64encode(master).decode(), "context": context.decode(), "items": items}
-    (SECURE_STORAGE / "secure-storage-1.json").write_text(json.dumps(sample, indent=1) + "\n")
-
-
 def key_ring():
     """Writes the key ring of a store with a label."""
     material, label = b"golden key material, 32 bytes or more", "sqlite:café.db".encode()
@@ -199,6 +177,4 @@ GOLDEN.mkdir(exist_ok=True)
 CORPUS.mkdir(exist_ok=True)
 envelopes()
 two_keys()
-SECURE_STORAGE.mkdir(exist_ok=True)
-secure_storage()
 key_ring()

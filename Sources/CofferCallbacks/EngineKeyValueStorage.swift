@@ -107,7 +107,7 @@ extension EngineKeyValueStorage {
   }
 
   /// Runs `work` after all earlier operations on the key, then calls the completion on the queue.
-  func start<R: Sendable>(
+  private func start<R: Sendable>(
     _ name: String, _ completion: Completion<R>, work: @escaping @Sendable (KeyName) async throws -> R
   ) {
     do {
@@ -155,7 +155,7 @@ extension StorageEngine {
 /// accesses it only in the one block on the queue, which takes it, calls it once and releases it, so that its captures
 /// are released there too. The queue is documented so that the caller can choose the one that the captured state
 /// belongs to.
-final class Completion<R: Sendable>: @unchecked Sendable {
+private final class Completion<R: Sendable>: @unchecked Sendable {
   private var closure: ((Result<R, any Error>) -> Void)?
 
   init(_ closure: @escaping (Result<R, any Error>) -> Void) { self.closure = closure }
@@ -169,9 +169,9 @@ final class Completion<R: Sendable>: @unchecked Sendable {
 }
 
 extension Result {
-  var value: Success? { try? get() }
+  fileprivate var value: Success? { try? get() }
 
-  var error: Failure? {
+  fileprivate var error: Failure? {
     guard case .failure(let error) = self else { return nil }
     return error
   }

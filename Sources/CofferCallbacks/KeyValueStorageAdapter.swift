@@ -31,10 +31,8 @@ public actor KeyValueStorageAdapter: StorageAdapter {
     self.isMissing = isMissing
   }
 
-  /// Returns whether an error is a `StorageError` with code `notFound` and a key, or
-  /// ``SecureKeyValueStorage/Error/valueDoesNotExist``. Without a key it may mean the store.
+  /// Returns whether an error is a `StorageError` with code `notFound` and a key. Without a key it may mean the store.
   public static func isMissingValue(_ error: any Error) -> Bool {
-    if let error = error as? SecureKeyValueStorage.Error { return error == .valueDoesNotExist }
     guard let error = error as? StorageError else { return false }
     return error.code == .notFound && error.key != nil
   }

@@ -101,7 +101,7 @@ enum ChildCommand: String {
   private func watch(store path: String, last: String) async throws {
     let vault: any SwiftVaultService =
       Options.isFolder(path)
-      ? try SwiftVault.fileSystem(location: .custom(directory: .custom(path)))
+      ? try SwiftVault.fileSystem(location: .custom(directory: URL(fileURLWithPath: path)))
       : try await SwiftVault.database(at: path)
     let changes = vault.externalChanges
     say("ready")

@@ -12,14 +12,14 @@ extension SwiftVault {
     /// `SwiftVaultData` in the shared container of an app group. Other files in the container are never touched.
     case appGroup(identifier: String)
     /// Any other directory.
-    case custom(directory: FileManager.Path)
+    case custom(directory: URL)
   }
 
   /// Opens a vault with one file per key, which contains exactly the bytes of the value. Several processes can use the
   /// same directory.
   ///
   /// ```swift
-  /// let service = try SwiftVault.fileSystem(location: .custom(directory: .custom("/var/lib/shop")))
+  /// let service = try SwiftVault.fileSystem(location: .custom(directory: URL(fileURLWithPath: "/var/lib/shop")))
   /// try await service.saveData(data, forKey: "current_user", transactionID: UUID())   // /var/lib/shop/current_user
   /// ```
   ///
@@ -30,8 +30,8 @@ extension SwiftVault {
   ///   - location: the directory, created with mode 0700 if it is missing.
   ///   - configuration: the settings with which the store is opened.
   /// - Throws: ``SwiftVaultError``: `.backendError` when the application support directory cannot be located,
-  ///   `.appGroupContainerUnavailable`, `.unsupportedOperation` for an invalid path, `.initializationFailed` for all
-  ///   other failures, with a message that states the cause and the remedy.
+  ///   `.appGroupContainerUnavailable`, `.unsupportedOperation` for a URL that is not of a file,
+  ///   `.initializationFailed` for all other failures, with a message that states the cause and the remedy.
   public static func fileSystem(
     location: FileSystemLocation = .default, configuration: SlotEngine.Configuration = SlotEngine.Configuration()
   ) throws -> EngineVaultService {
@@ -48,7 +48,11 @@ extension SwiftVault.FileSystemLocation {
 
   func directory() throws -> URL {
     switch self {
-    case .custom(let directory): return try directory.url()
+    case .custom(let directory):
+      guard directory.isFileURL else {
+        throw SwiftVaultError.unsupportedOperation(description: "the URL of the directory is not the URL of a file")
+      }
+      return directory
     case .appGroup(let identifier):
       do {
         return try StoreAppGroup.container(identifier).appendingPathComponent(vaultName, isDirectory: true)

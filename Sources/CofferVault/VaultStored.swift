@@ -120,9 +120,7 @@ extension Serializer where Value: Codable & Equatable {
     return Serializer(name: "JSON", isNative: true) {
       try codec.encode($0)
     } decode: {
-      do { return try migrator.value(from: $0, codec: codec).value } catch let error as DataMigrationError {
-        throw error.storageError
-      }
+      try migrator.value(from: $0, codec: codec).value
     }
   }
 }

@@ -66,7 +66,7 @@ import Testing
 
   // Requirement 0.23
   @Test func othersAreHeardOnceWithTheirTransactionAndEditorsWithoutOne() async throws {
-    let location = SwiftVault.FileSystemLocation.custom(directory: .custom(directories.path("vault")))
+    let location = SwiftVault.FileSystemLocation.custom(directory: directories.root.appendingPathComponent("vault"))
     let (app, widget) = (try vault(location), try vault(location))
     let changes = widget.externalChanges
     let transaction = UUID()
@@ -83,10 +83,14 @@ import Testing
       throws: SwiftVaultError.appGroupContainerUnavailable(
         appGroupId: "../x", underlyingError: SwiftVaultError.clearAllFailed())
     ) { try vault(.appGroup(identifier: "../x")) }
-    expectUnsupported { _ = try vault(.custom(directory: .custom("relative"))) }
+    let remote = try #require(URL(string: "https://example.com/vault"))
+    #expect(
+      throws: SwiftVaultError.unsupportedOperation(
+        description: "the URL of the directory is not the URL of a file")
+    ) { try vault(.custom(directory: remote)) }
     try Data().write(to: directories.root.appendingPathComponent("file"))
     #expect {
-      try vault(.custom(directory: .custom(directories.path("file"))))
+      try vault(.custom(directory: directories.root.appendingPathComponent("file")))
     } throws: { error in
       guard case SwiftVaultError.initializationFailed(let reason) = error else { return false }
       return reason.contains("There is a file where a directory should be")

@@ -162,8 +162,6 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
   static let cause = StorageError(.diskFull, "No space is left.")
 
   static let texts: [(SwiftVaultError, String)] = [
-    (.encodingFailed(type: "T"), "Encoding failed for type T."),
-    (.decodingFailed(key: "K", type: "T"), "Decoding failed for key 'K', type T."),
     (.readFailed(key: "K"), "Read failed for key 'K'."),
     (.writeFailed(key: "K"), "Write failed for key 'K'."),
     (.deleteFailed(key: "K"), "Delete failed for key 'K'."),
@@ -171,32 +169,10 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     (.initializationFailed("M"), "Initialization failed - M."),
     (.unsupportedOperation(description: "D"), "Unsupported operation - D."),
     (.backendError(reason: "R"), "Backend error - R."),
-    (.couldNotCreateDirectory(path: "P", underlyingError: cause), "Could not create directory at P."),
-    (.couldNotSaveFile(path: "P", underlyingError: cause), "Could not save file at P."),
-    (.couldNotReadFile(path: "P", underlyingError: cause), "Could not read file at P."),
-    (.couldNotDeleteFile(path: "P", underlyingError: cause), "Could not delete file at P."),
-    (.fileDoesNotExist(path: "P"), "File does not exist at P."),
-    (.couldNotLocateSystemDirectory(directoryName: "N"), "Could not locate system directory: N."),
-    (.directoryListingFailed(path: "P", underlyingError: cause), "Failed to list contents of directory at P."),
     (.appGroupContainerUnavailable(appGroupId: "G"), "App Group container unavailable for ID G."),
-    (.fileCoordinationFailed(description: "D"), "File coordination failed - D."),
-    (.migrationFailed(key: "K", underlyingErrors: []), "Migration failed for key 'K'."),
-    (
-      .userDefaultsEncodingFailed(key: "K", type: "T", underlyingError: cause),
-      "UserDefaults encoding failed for key 'K', type T."
-    ),
-    (
-      .userDefaultsDecodingFailed(key: "K", type: "T", underlyingError: cause),
-      "UserDefaults decoding failed for key 'K', type T."
-    ),
-    (
-      .userDefaultsTypeCastingFailed(key: "K", expectedType: "E", actualType: "A"),
-      "UserDefaults type casting failed for key 'K'. Expected: E, Actual: A."
-    ),
   ]
 
   @Test func everyCaseHasItsText() {
-    #expect(Self.texts.count == 22)
     for (error, text) in Self.texts {
       #expect(error.errorDescription == "SwiftVaultError: \(text)")
       #expect(error.localizedDescription == "SwiftVaultError: \(text)")
@@ -212,11 +188,5 @@ func take<T>(_ count: Int, from stream: AsyncStream<T>) async throws -> [T] {
     #expect(SwiftVaultError.readFailed(key: "K", underlyingError: one) != .readFailed(key: "K"))
     #expect(SwiftVaultError.readFailed(key: "K") != .readFailed(key: "L"))
     #expect(SwiftVaultError.clearAllFailed() != .clearAllFailed(underlyingError: one))
-    #expect(
-      SwiftVaultError.migrationFailed(key: "K", underlyingErrors: [one])
-        == .migrationFailed(key: "K", underlyingErrors: []))
-    #expect(
-      SwiftVaultError.userDefaultsEncodingFailed(key: "K", type: "T", underlyingError: one)
-        != .userDefaultsEncodingFailed(key: "K", type: "U", underlyingError: one))
   }
 }

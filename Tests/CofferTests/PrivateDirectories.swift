@@ -15,8 +15,6 @@ final class PrivateDirectories: Sendable {
 
   deinit { try? FileManager.default.removeItem(at: root) }
 
-  var documents: URL { root.appendingPathComponent("Documents") }
-  var caches: URL { root.appendingPathComponent(".cache") }
   var applicationSupport: URL { root.appendingPathComponent(".local/share") }
 
   func path(_ name: String) -> String { root.appendingPathComponent(name).path }
@@ -43,15 +41,4 @@ final class PrivateDirectories: Sendable {
 func mode(_ path: String) -> mode_t? {
   var status = stat()
   return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : nil
-}
-
-/// Expects that `body` throws `unsupportedOperation`.
-func expectUnsupported(sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> Void) {
-  do {
-    try body()
-    Issue.record("nothing was thrown", sourceLocation: sourceLocation)
-  } catch SwiftVaultError.unsupportedOperation {
-  } catch {
-    Issue.record(error, sourceLocation: sourceLocation)
-  }
 }

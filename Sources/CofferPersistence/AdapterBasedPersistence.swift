@@ -74,9 +74,6 @@ public actor AdapterBasedPersistence: PersistenceCapability {
     store = try TypedStore(engine: engine, schema: schema, codec: codec, origin: origin)
   }
 
-  /// Commits the pending writes when the process ends: `TypedStore.flushAtTermination`.
-  public nonisolated func flushAtTermination() { store.flushAtTermination() }
-
   /// Does nothing, since the engine is open from the start.
   public func activate() async throws {}
 

@@ -1,14 +1,9 @@
 import Coffer
-import CofferEncryption
 import CofferTesting
 import Foundation
 
 /// Runs a command of stores with write-back; returns `false` if it is none.
 func runWriteBack(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
-  if command == "write-back-end" {
-    try await writeBackAndEnd(path, ending: rest[0], kind: rest[1])
-    return true
-  }
   guard command == "write-back" else { return false }
   try await writeBack(path, window: Int(rest[0]) ?? 250, from: Int(rest[1]) ?? 0)
   return true
@@ -32,17 +27,4 @@ private func writeBack(_ path: String, window: Int, from first: Int) async throw
     }
     say("\(number)")
   }
-}
-
-/// Saves 1,000 values from memory with a window of an hour, and ends or waits: "write-back-end STORE exit|wait KIND".
-/// The store is encrypted if the kind is `encrypted`.
-private func writeBackAndEnd(_ path: String, ending: String, kind: String) async throws {
-  var engine: any StorageEngine = try await SQLiteEngine.open(at: path)
-  if kind == "encrypted" { engine = try await EncryptedEngine.open(engine) { _ in try testRoot() } }
-  let store = TypedStore(engine: engine, writePolicy: .back(WriteBackPolicy(window: .seconds(3_600))))
-  store.flushAtTermination()
-  for number in 1...1_000 { try await store.save(number, for: KeyName("n/\(number)")) }
-  say("saved")
-  if ending == "exit" { exit(0) }
-  try await hang()
 }

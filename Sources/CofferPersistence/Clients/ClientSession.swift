@@ -14,7 +14,7 @@ import CofferCore
 /// saved stays pending and is tried again after each interval, but not after the engine was closed;
 /// ``PersistedClient/lastError`` states why. A client is saved even if the session is released before.
 ///
-/// Edits are in memory for up to the interval. ``saveAtTermination()`` saves them when the process ends.
+/// Edits are in memory for up to the interval: call ``save()`` before the process ends.
 public final class ClientSession: Sendable {
   private struct State {
     var keys: Set<KeyName> = []
@@ -116,7 +116,7 @@ public final class ClientSession: Sendable {
     }
     let failure = try await turns.run(turn) {
       // Without the task-local values of whoever saves first, and whether or not it is cancelled.
-      try await SavingTask.throwing { await self.saveInTurn() }.value
+      await Task.detached { await self.saveInTurn() }.value
     }
     if let failure { throw failure }
   }
@@ -176,16 +176,4 @@ public final class ClientSession: Sendable {
       try await store.commit(WriteBatch(operations), batch.map { ($0.key, $0.value.map { Box($0) }) })
     }
   }
-
-  /// Saves the edits of this session when the process ends by `exit`, `SIGTERM` or `SIGINT`, for which it installs
-  /// handlers.
-  ///
-  /// The process's own actions for these signals are performed afterwards: its handlers are called, and without one the
-  /// process ends by the signal. A signal that is ignored stays ignored. Set other handlers before this call. Saving
-  /// may take up to five seconds, after which a loss is stated on standard error. `SIGKILL` and `_exit` lose the edits
-  /// since the last interval.
-  ///
-  /// Call ``save()`` before an `exit` on the main actor if clients are isolated to the main actor: `exit` blocks it, so
-  /// that these clients cannot be asked.
-  public func saveAtTermination() { ProcessTermination.shared.add(self) { [weak self] in try await self?.save() } }
 }

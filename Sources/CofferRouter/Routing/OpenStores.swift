@@ -18,7 +18,6 @@ final class OpenStores: Sendable {
   private struct State {
     var stores: [DomainLocation: OpenStore] = [:]
     var isClosed = false
-    var flushesAtTermination = false
   }
 
   private let configuration: StorageConfiguration
@@ -99,7 +98,6 @@ final class OpenStores: Sendable {
       return state.stores[location] != nil
     }
     if isOpened { onOpen() }
-    if isOpened, state.withLock({ $0.flushesAtTermination }) { try? result.get().flushAtTermination() }
     let store = try result.get()
     return lacksEncryption(store, location) ? try await unflushedStore(of: domain) : store
   }
@@ -191,12 +189,6 @@ final class OpenStores: Sendable {
 
   /// The locations of the open stores.
   var locations: [DomainLocation] { open.map(\.location) }
-
-  /// Commits the pending writes of all stores when the process ends.
-  func flushAtTermination() {
-    state.withLock { $0.flushesAtTermination = true }
-    for (_, store) in open { store.flushAtTermination() }
-  }
 
   /// Commits pending writes and closes the stores that were opened here. Engines of the configuration stay open. A
   /// store that cannot be closed is kept for another call.

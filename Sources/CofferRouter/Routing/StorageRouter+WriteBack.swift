@@ -32,10 +32,6 @@ extension StorageRouter {
     for (_, store) in openStores.open { keys += await store.discardPendingWrites() }
     return keys
   }
-
-  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as
-  /// `TypedStore.flushAtTermination()` does: of all stores with write-back, also of those that are opened later.
-  public nonisolated func flushAtTermination() { openStores.flushAtTermination() }
 }
 
 extension StorageRouter.ResolvedKey {

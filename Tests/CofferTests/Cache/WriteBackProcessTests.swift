@@ -42,25 +42,6 @@ import Testing
     #expect(replays > 0)
   }
 
-  /// The window of the helper is an hour: only the end of the process commits.
-  // Requirement 1.33
-  @Test(arguments: ["exit", "SIGTERM", "SIGINT"], ["plain", "encrypted"])
-  func noSaveIsLostAtTheEnd(ending: String, kind: String) async throws {
-    let directory = try TemporaryDirectory()
-    let path = directory.path("store.db")
-    let helper = try HelperProcess(["write-back-end", path, ending == "exit" ? "exit" : "wait", kind])
-    #expect(try helper.line() == "saved")
-    let signals = ["SIGTERM": SIGTERM, "SIGINT": SIGINT]
-    if let signal = signals[ending] { kill(helper.process.processIdentifier, signal) }
-    #expect(helper.wait() == signals[ending] ?? 0)
-    let engine = try await SQLiteEngine.open(at: path)
-    let keys = try (1...1_000).map { try KeyName("n/\($0)") }
-    let entries = try await engine.entries(keys)
-    #expect(entries.allSatisfy { $0 != nil })
-    if kind == "plain" { #expect(entries.last??.value == Data("1000".utf8)) }
-    try await engine.close()
-  }
-
   @Test func aHundredWritersAndFlushersLoseNothing() async throws {
     let memory = MemoryEngine()
     let policy = WriteBackPolicy(window: .milliseconds(1), maximumPendingBytes: 2_000)

@@ -52,16 +52,6 @@ extension TypedStore {
   ///   `unfinished` if ``discardPendingWrites()`` has given them up meanwhile.
   public func flush() async throws { try await pending?.flush() }
 
-  /// Commits the pending writes when the process ends by `exit`, `SIGTERM` or `SIGINT`, as
-  /// `ClientSession.saveAtTermination` does for clients. Does nothing for a store without write-back.
-  ///
-  /// The process's own actions for these signals are performed afterwards; set other handlers before this call. A
-  /// flush that fails, or takes more than five seconds, is reported on standard error. `SIGKILL` and `_exit` lose what
-  /// was saved since the last window ended, unless it is logged (``PendingWrites/isLogged``).
-  public func flushAtTermination() {
-    if let pending { ProcessTermination.shared.add(pending) { [weak pending] in try await pending?.flush() } }
-  }
-
   /// Gives up the writes that are not committed, for example when the disk stays full. Reads return the stored values
   /// again. Waits for a commit that is under way, whose writes are not given up if it succeeds.
   /// - Returns: the keys of the writes that were given up.

@@ -248,7 +248,7 @@ package final class WriteBuffer: Sendable {
     (state.taken, state.takenSize, state.lastTaken) = (writes, state.size, state.last)
     (state.writes, state.size, state.durability) = ([:], 0, .relaxed)
     let logged = state.log.map { (log: $0, end: $0.end) }
-    let run = SavingTask.throwing { [self] in try await commit(writes, durability, logged) }
+    let run = Task.detached { [self] in try await commit(writes, durability, logged) }
     state.run = run
     return run
   }

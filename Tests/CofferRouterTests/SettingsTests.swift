@@ -332,19 +332,13 @@ import Testing
     }
   }
 
-  private struct Numbers {
-    @Setting<SettingKey<Int>> var number: Int
-
-    init(_ settings: StorageSettings, _ key: SettingKey<Int>) { _number = Setting(key, in: settings) }
-  }
-
-  @Test("A property, a stream and the cached value of a setting are not optional")
+  @Test("A setting, its stream and its cached value are not optional")
   func doors() async throws {
     let key = key()
     try await fixture.use { router in
-      let numbers = Numbers(try await router.settings(key), key)
-      numbers.number = 3
-      #expect(numbers.number == 3)
+      let settings = try await router.settings(key)
+      settings[key] = 3
+      #expect(settings[key] == 3)
       var values = try await router.values(of: key).makeAsyncIterator()
       let first: Result<Int, StorageError>? = await values.next()
       #expect(try first?.get() == 3)

@@ -62,7 +62,6 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnFiles(command, store, rest) { return }
     if try await runOnPreferences(command, store, rest) { return }
     if try await runOnSettings(command, store, rest) { return }
-    if try runMemory(command, store, rest) { return }
     if try await runClients(command, store, rest) { return }
     if try await runOnEncryptedStores(command, store, rest) { return }
     if try await runRotation(command, store, rest) { return }

@@ -61,7 +61,6 @@ final class DecodedCache: Sendable {
       State(
         engine: engine, policy: policy, generationSize: max(1, policy.maximumCount / 2), isReadOnly: isReadOnly,
         validTo: engine.latestRevision))
-    policy.memoryPressure?.add(self)
   }
 
   /// Returns the box of a key, the revision for which the cache is valid, and the date from which the value is absent;

@@ -1,6 +1,4 @@
 import CofferCore
-import CofferTestSupport
-import CofferTestTraits
 import CofferTesting
 import Foundation
 import Testing
@@ -120,82 +118,9 @@ import Testing
     #expect(try await store.loadAll(Int.self, keys: ["a/1", "a/2", "b/1"] as [KeyName]) == [1, 1, 1])
   }
 
-  // Requirement 1.34
-  @Test func memoryPressureEmptiesTheCachesThatObserveIt() async throws {
-    let pressure = MemoryPressure()
-    let store = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure))
-    let other = TypedStore(engine: memory)
-    for _ in 0..<100 { _ = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure)) }
-    for store in [store, other] { try await store.save(1, for: "k") }
-    #expect(try await store.load(Int.self, for: "k") == 1)
-    pressure.report()
-    #expect(store.cached(Int.self, for: "k") == nil)
-    #expect(other.cached(Int.self, for: "k") == 1)
-    #expect(try await store.load(Int.self, for: "k") == 1)
-  }
-
-  @Test func theTriggerOfTheKernelIsOpenedWhereThereIsOne() throws {
-    #expect(PressureTrigger.open(["/dev/null/absent"]) == nil)
-    guard let trigger = PressureTrigger.open() else { return }  // This kernel has none, or refuses it.
-    _ = trigger.wait(0)
-    trigger.close()
-  }
-
-  /// Memory is scarce only for the helper, in a control group of its own, which takes the rights of root. Elsewhere the
-  /// trigger is that of the processors, which is the same code of the kernel.
-  // Requirement 1.34
-  @Test func theTriggerOfTheKernelFires() async throws {
-    let directory = try TemporaryDirectory()
-    let group = MemoryGroup(megabytes: 8)
-    guard let trigger = PressureTrigger.open([group == nil ? "/proc/pressure/cpu" : "/proc/pressure/memory"]) else {
-      return  // This kernel refuses it.
-    }
-    let pressure = MemoryPressure()
-    let store = TypedStore(engine: memory, cache: CachePolicy(memoryPressure: pressure))
-    try await store.save(1, for: "k")
-    trigger.watch { pressure.report() }
-    let isDone = Locked(false)
-    defer { isDone.withLock { $0 = true } }
-    let helper = try group.map { try HelperProcess(["stall", $0.processes, directory.path("data")]) }
-    defer { withExtendedLifetime(group) { helper?.kill() } }
-    for _ in 0..<(group == nil ? 3 * ProcessInfo.processInfo.activeProcessorCount : 0) {
-      Thread.detachNewThread { while !isDone.withLock({ $0 }) {} }
-    }
-    try await eventually("the cache is emptied") { store.cached(Int.self, for: "k") == nil }
-    #expect(try await store.load(Int.self, for: "k") == 1)
-  }
-
   private func statistics(
     hits: Int = 0, misses: Int = 0, evictions: Int = 0, bytes: Int = 0, count: Int = 0
   ) -> CachePolicy.Statistics {
     CachePolicy.Statistics(hits: hits, misses: misses, evictions: evictions, bytes: bytes, count: count)
-  }
-}
-
-/// A control group with little memory, which exists as long as this object.
-private final class MemoryGroup {
-  private let path: String
-  /// The file into which a process writes its number to belong to the group.
-  var processes: String { path + "/cgroup.procs" }
-
-  /// Returns `nil` where no group can be created.
-  init?(megabytes: Int) {
-    let name = "coffer-test-\(ProcessInfo.processInfo.processIdentifier)"
-    let kinds = [("/sys/fs/cgroup/memory/", "/memory.limit_in_bytes"), ("/sys/fs/cgroup/", "/memory.max")]
-    for (root, limit) in kinds where mkdir(root + name, 0o755) == 0 {
-      let file = fopen(root + name + limit, "r+")
-      let isLimited = file.map { fputs("\(megabytes << 20)", $0) >= 0 && fclose($0) == 0 } ?? false
-      if isLimited {
-        path = root + name
-        return
-      }
-      rmdir(root + name)
-    }
-    return nil
-  }
-
-  /// The group can be removed once the process, which was killed, is gone.
-  deinit {
-    try? blockUntil("the process is gone") { rmdir(path) == 0 || errno != EBUSY }
   }
 }

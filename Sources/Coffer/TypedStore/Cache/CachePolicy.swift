@@ -3,7 +3,7 @@ public import Foundation
 /// The limits of the decoded values that a ``TypedStore`` keeps in memory.
 ///
 /// ```swift
-/// let policy = CachePolicy(maximumBytes: 8 << 20, timeToLive: 600, memoryPressure: .system)
+/// let policy = CachePolicy(maximumBytes: 8 << 20, timeToLive: 600)
 /// let store = TypedStore(engine: engine, cache: policy)
 /// ```
 ///
@@ -21,8 +21,6 @@ public struct CachePolicy: Sendable {
   public var timeToLive: TimeInterval?
   /// Returns the cost of a value; `nil`, the default, for the size of the encoded value.
   public var cost: Cost?
-  /// The source of the reports that empty the cache; `nil`, the default, for none.
-  public var memoryPressure: MemoryPressure?
 
   /// Creates a policy.
   /// - Parameters:
@@ -30,16 +28,13 @@ public struct CachePolicy: Sendable {
   ///   - maximumBytes: the maximum sum of their costs, 64 MiB by default.
   ///   - timeToLive: the number of seconds for which a value is cached.
   ///   - cost: returns the cost of a value.
-  ///   - memoryPressure: the source of the reports that empty the cache.
   public init(
-    maximumCount: Int = 10_000, maximumBytes: Int = 64 << 20, timeToLive: TimeInterval? = nil, cost: Cost? = nil,
-    memoryPressure: MemoryPressure? = nil
+    maximumCount: Int = 10_000, maximumBytes: Int = 64 << 20, timeToLive: TimeInterval? = nil, cost: Cost? = nil
   ) {
     self.maximumCount = maximumCount
     self.maximumBytes = maximumBytes
     self.timeToLive = timeToLive
     self.cost = cost
-    self.memoryPressure = memoryPressure
   }
 }
 

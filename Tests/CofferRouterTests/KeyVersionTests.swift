@@ -193,7 +193,7 @@ private struct Catalog: StorageKeyCatalog {
     var report = await router.auditReport()
     #expect(report.entries.map(\.versions) == [[1: 1], [1: 2]] && report.entries.map(\.key.version) == [3, 2])
     #expect(String(decoding: report.html, as: UTF8.self).contains("stored: 2 of version 1"))
-    let migrated = await router.migrateRegisteredKeys().report()
+    let migrated = try await router.migrateRegisteredKeys().result()
     #expect(migrated.isComplete && migrated.migrated.count == 2)
     report = await router.auditReport()
     #expect(report.entries.map(\.versions) == [[3: 1], [2: 2]])

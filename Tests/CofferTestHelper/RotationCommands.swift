@@ -16,7 +16,7 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   _ = readLine()
   let configuration = EncryptedEngine.Configuration(settings: settings)
   // The helper is killed and continues.
-  let conversion: KeyRotation? =
+  let conversion: KeyRotation.Run? =
     switch rest[1] {
     case "encryption": try await EncryptedEngine.encrypt(base, configuration: configuration) { _ in root }
     case "decryption": try await EncryptedEngine.decrypt(base, configuration: configuration) { _ in root }
@@ -39,7 +39,7 @@ func runRotation(_ command: String, _ path: String, _ rest: [String]) async thro
   return true
 }
 
-private func finish(_ rotation: KeyRotation) async throws {
+private func finish(_ rotation: KeyRotation.Run) async throws {
   let report = try await rotation.result()
   say(report.isComplete ? "complete" : "incomplete \(report.failures)")
 }

@@ -19,7 +19,7 @@ func runOnSchemas(_ command: String, _ path: String, _ rest: [String]) async thr
   let store = try TypedStore(engine: try await StoreLocation(path).open(), schema: schemas)
   say("ready")
   _ = readLine()
-  var report: SchemaMigration.Report?
+  var report: TypedStore.MigrationReport?
   for attempt in 1...20 where report == nil {
     do { report = try await store.migrate { say("\($0.completed)") } } catch let error as StorageError
       where error.code == .busy && attempt < 20

@@ -62,7 +62,7 @@ struct ObservedTaskTests {
   func states() async throws {
     let task = task(of: String.self)
     let streams = (task.updates, task.updates)
-    task.start {
+    task.start { _ in
       task.update { $0 = 4 }
       #expect(task.progress.totalUnitCount == 10 && task.progress.completedUnitCount == 4)
       task.update { $0 = 12 }
@@ -79,7 +79,7 @@ struct ObservedTaskTests {
   func failed() async {
     let task = task(of: Void.self)
     let stream = task.updates
-    task.start { throw Failure() }
+    task.start { _ in throw Failure() }
     await #expect(throws: Failure.self) { try await task.result() }
     await #expect(throws: Failure.self) { try await task.result() }
     #expect(await Array(stream) == [0])
@@ -90,7 +90,7 @@ struct ObservedTaskTests {
   func cancelled(byProgress: Bool) async {
     let task = task(of: Void.self)
     let (started, signal) = AsyncStream.makeStream(of: Void.self)
-    task.start {
+    task.start { _ in
       signal.finish()
       while true {
         try Task.checkCancellation()
@@ -109,7 +109,7 @@ struct ObservedTaskTests {
   @Test("A task continues if its object is released")
   func continues() async {
     let (results, result) = AsyncStream.makeStream(of: Int.self)
-    task(of: Void.self).start {
+    task(of: Void.self).start { _ in
       await Task.yield()
       result.yield(7)
       result.finish()

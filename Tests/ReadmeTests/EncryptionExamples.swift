@@ -44,8 +44,7 @@ struct EncryptionExamples {
     try await router.set("Dear", for: draft)
     try await router.set("Milk", for: note)
 
-    let rotation = await router.rotateKeys()
-    let report = await rotation.report()
+    let report = try await router.rotateKeys().result()
     for failure in report.failures { print(failure) }
 
     #expect(report.isComplete && report.stores.count == 2)

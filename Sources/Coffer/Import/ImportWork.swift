@@ -18,7 +18,7 @@ struct ImportWork<Engine: StorageEngine>: Sendable {
     (self.engine, self.source, self.options) = (engine, source, options)
   }
 
-  func run(_ run: Import) async throws -> Import.Report {
+  func run(_ run: Import.Run) async throws -> Import.Report {
     try checkSupport()
     let limit = engine.capabilities.maximumValueSize
     let keepsTypes = engine.capabilities.contains(.propertyLists)

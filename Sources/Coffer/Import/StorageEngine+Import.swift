@@ -10,11 +10,12 @@ extension StorageEngine {
   /// after the commit of its value with full durability, and only if it has not changed since. A value that cannot be
   /// read is reported; the others are taken.
   ///
-  /// - Returns: The running import. Its ``Import/result()`` throws `StorageError`: `unsupported` if the store
+  /// - Returns: The running import. Its result throws `StorageError`: `unsupported` if the store
   ///   lacks preconditions or the durability for removing originals, or is in the source itself; the errors of the
   ///   source and of commits.
-  public func `import`(from source: Import.Source, options: Import.Options = Import.Options()) -> Import {
-    Import { run in try await ImportWork(engine: self, source: source, options: options).run(run) }
+  public func `import`(from source: Import.Source, options: Import.Options = Import.Options()) -> Import.Run {
+    let work = ImportWork(engine: self, source: source, options: options)
+    return Import.Run(Import.State()) { (completed: $0.values, total: $0.totalValues) }.start { try await work.run($0) }
   }
 }
 

@@ -1,24 +1,6 @@
 import Coffer
+import CofferCore
 import CofferTerminal
-
-/// How far a run is, in values.
-struct FollowedProgress: Sendable {
-  let completed: Int
-  let total: Int
-}
-
-/// A run that a command waits for.
-protocol FollowedRun: Sendable {
-  associatedtype State: Sendable
-  associatedtype Report: Sendable
-
-  /// The states, until the end.
-  var updates: AsyncStream<State> { get }
-  static func progress(of state: State) -> FollowedProgress
-  /// Waits for the end.
-  func result() async throws -> Report
-  func cancel()
-}
 
 /// The wait of a command for a run, with a bar on a terminal. SIGINT and SIGTERM end the run after the present commit.
 struct Following: Sendable {
@@ -30,7 +12,7 @@ struct Following: Sendable {
 
   /// Returns the report of the run and the time that it took.
   /// - Throws: `CommandError` after an interruption; the error of the run.
-  func end<R: FollowedRun>(of run: R) async throws -> (R.Report, Duration) {
+  func end<State, Report>(of run: ObservedTask<State, Report>) async throws -> (Report, Duration) {
     try await interruptible {
       try await withTaskCancellationHandler {
         try await wait(for: run)
@@ -40,14 +22,13 @@ struct Following: Sendable {
     }
   }
 
-  private func wait<R: FollowedRun>(for run: R) async throws -> (R.Report, Duration) {
+  private func wait<State, Report>(for run: ObservedTask<State, Report>) async throws -> (Report, Duration) {
     let line = RotationLine(label)
     defer { line.clear() }
-    var last = FollowedProgress(completed: 0, total: 0)
+    var last = (completed: 0, total: 0)
     for await state in run.updates {
-      let progress = R.progress(of: state)
-      line.update(values: progress.completed, of: progress.total)
-      last = progress
+      last = run.units(state)
+      line.update(values: last.completed, of: last.total)
     }
     do {
       return (try await run.result(), line.elapsed)

@@ -97,7 +97,7 @@ private struct ImportCommand: Sendable {
 
   init(_ invocation: Invocation, store: String) { (self.invocation, self.store) = (invocation, store) }
 
-  func follow(_ run: Import) async throws -> ExitStatus {
+  func follow(_ run: Import.Run) async throws -> ExitStatus {
     let following = Following(
       label: invocation.has(.dryRun) ? "Checking" : "Importing",
       advice: "Nothing is lost. Run the same command again to continue.", store: store)
@@ -134,12 +134,6 @@ private struct ImportCommand: Sendable {
       text += other.map { "; --encoding \($0) stores the bytes of such text." } ?? "."
     }
     try? Output.error.note(text)
-  }
-}
-
-extension Import: FollowedRun {
-  static func progress(of state: Import.State) -> FollowedProgress {
-    FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }
 

@@ -113,7 +113,7 @@ private struct RotationCommand: Sendable {
   /// Waits for the end of a rotation. SIGINT and SIGTERM end it after the present commit.
   ///
   /// Before, while a passphrase is asked for, they end the process.
-  func follow(_ rotation: KeyRotation) async throws -> ExitStatus {
+  func follow(_ rotation: KeyRotation.Run) async throws -> ExitStatus {
     let following = Following(
       label: label, advice: "No value is lost. Run the same command again to continue.", store: store)
     let (report, elapsed) = try await following.end(of: rotation)
@@ -193,11 +193,5 @@ extension KeyRotation.Report {
           })
       ),
     ])
-  }
-}
-
-extension KeyRotation: FollowedRun {
-  static func progress(of state: KeyRotation.State) -> FollowedProgress {
-    FollowedProgress(completed: state.values, total: state.totalValues)
   }
 }

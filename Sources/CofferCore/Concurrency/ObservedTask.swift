@@ -1,18 +1,20 @@
-package import Foundation
+public import Foundation
 
 /// A long task whose state is delivered while it runs: as a stream of the latest state and as `Foundation.Progress`.
 ///
 /// ```swift
-/// let task = ObservedTask<Copied, Report>(Copied()) { (completed: $0.files, total: $0.allFiles) }
-/// task.start { … task.update { $0.files += 1 } … return report }
+/// let rotation = try await engine.rotate()
+/// for await state in rotation.updates { show(state.values, of: state.totalValues) }
+/// let report = try await rotation.result()
 /// ```
 ///
-/// It continues if this object is released, and ends with the process.
-package final class ObservedTask<State: Sendable, Success: Sendable>: Sendable {
+/// It continues if this object is released, and ends with the process. Interrupted at any point, the next one continues
+/// it.
+public final class ObservedTask<State: Sendable, Success: Sendable>: Sendable {
   /// The same progress for user interfaces of Foundation. Cancelling it cancels the task.
-  package let progress = Progress(totalUnitCount: 0)
+  public let progress = Progress(totalUnitCount: 0)
   private let states: LatestValueFeed<State>
-  private let units: @Sendable (State) -> (completed: Int, total: Int)
+  package let units: @Sendable (State) -> (completed: Int, total: Int)
   private let task = Locked<Task<Success, any Error>?>(nil)
 
   /// Creates a task that has not been started.
@@ -25,26 +27,31 @@ package final class ObservedTask<State: Sendable, Success: Sendable>: Sendable {
   }
 
   /// Starts the task. Called once.
-  package func start(_ work: @escaping @Sendable () async throws -> Success) {
-    let task = Task { [states] in
+  /// - Parameter work: the task, which receives this object to update the state.
+  /// - Returns: this object.
+  @discardableResult
+  package func start(_ work: @escaping @Sendable (ObservedTask) async throws -> Success) -> ObservedTask {
+    let task = Task { [self] in
       defer { states.finish() }
-      return try await work()
+      return try await work(self)
     }
     self.task.withLock { $0 = task }
     progress.cancellationHandler = { task.cancel() }
+    return self
   }
 
   /// A new stream of the state: the present one, then the latest one after each change, until the end.
-  package var updates: AsyncStream<State> { states.subscribe() }
+  public var updates: AsyncStream<State> { states.subscribe() }
 
   /// Waits for the end, and returns the result. Cancelling the waiting task does not cancel this one.
-  package func result() async throws -> Success {
+  /// - Throws: the error of the task; `CancellationError` after ``cancel()``.
+  public func result() async throws -> Success {
     guard let task = task.withLock({ $0 }) else { throw CancellationError() }
     return try await task.value
   }
 
-  /// Cancels the task.
-  package func cancel() { task.withLock { $0 }?.cancel() }
+  /// Ends the task after its present step.
+  public func cancel() { task.withLock { $0 }?.cancel() }
 
   /// Changes the state and delivers it.
   package func update(_ change: (inout State) -> Void) {

@@ -34,7 +34,7 @@ extension EncryptedEngine {
     _ base: any StorageEngine, key: RootKeySource,
     configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration(),
     acceptingRollback accepts: Bool = false
-  ) async throws -> KeyRotation {
+  ) async throws -> KeyRotation.Run {
     let reader = RootKeyReader(key)
     return try await encrypt(base, configuration: configuration, acceptingRollback: accepts) {
       try await reader.rootKey(for: $0)
@@ -45,7 +45,7 @@ extension EncryptedEngine {
   package static func encrypt(
     _ base: any StorageEngine, configuration: EncryptedEngine.Configuration, acceptingRollback accepts: Bool = false,
     root: (RootKeyDerivation?) async throws -> RootKey
-  ) async throws -> KeyRotation {
+  ) async throws -> KeyRotation.Run {
     if accepts { try checkAcceptance(of: base, configuration) }
     try checkRotation(of: base)
     var isNew = false
@@ -98,7 +98,7 @@ extension EncryptedEngine {
   public static func decrypt(
     _ base: any StorageEngine, key: RootKeySource,
     configuration: EncryptedEngine.Configuration = EncryptedEngine.Configuration()
-  ) async throws -> KeyRotation {
+  ) async throws -> KeyRotation.Run {
     let reader = RootKeyReader(key)
     return try await decrypt(base, configuration: configuration) { try await reader.rootKey(for: $0) }
   }
@@ -107,7 +107,7 @@ extension EncryptedEngine {
   package static func decrypt(
     _ base: any StorageEngine, configuration: EncryptedEngine.Configuration,
     root: (RootKeyDerivation?) async throws -> RootKey
-  ) async throws -> KeyRotation {
+  ) async throws -> KeyRotation.Run {
     try checkRotation(of: base)
     let engine = try await open(base, configuration, serving: .decrypting) { store in
       try await store.open(settings: configuration.settings, ifMissing: .refuse, root: root)

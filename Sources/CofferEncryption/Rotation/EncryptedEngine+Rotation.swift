@@ -11,7 +11,7 @@ extension EncryptedEngine {
   /// - Parameter origin: the origin of the commits.
   /// - Returns: the running rotation. It ends with `busy` if another one begins meanwhile.
   /// - Throws: `readOnly`; `unsupported` for a store without listings.
-  public func rotate(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation {
+  public func rotate(from origin: StoreOrigin = StoreOrigin()) async throws -> KeyRotation.Run {
     try Self.checkRotation(of: self)
     let clock = clock
     let state = try await ciphers.update { ring in
@@ -22,7 +22,7 @@ extension EncryptedEngine {
   }
 
   /// Encrypts every value under the primary key, which was made before, and removes the other keys.
-  func rotation(to target: KeyID, from origin: StoreOrigin = StoreOrigin()) -> KeyRotation {
+  func rotation(to target: KeyID, from origin: StoreOrigin = StoreOrigin()) -> KeyRotation.Run {
     begin(.newKey, origin, target: target) { engine, report in
       guard report.isComplete else { return engine.cipher.ring.primary.id.short }
       var removed: [String] = []
@@ -65,8 +65,8 @@ extension EncryptedEngine {
   func begin(
     _ goal: KeyRotation.Goal, _ origin: StoreOrigin, target: KeyID? = nil,
     finish: @escaping @Sendable (EncryptedEngine, inout KeyRotation.Report) async throws -> String?
-  ) -> KeyRotation {
-    KeyRotation { [self] rotation in
+  ) -> KeyRotation.Run {
+    KeyRotation.Run(KeyRotation.State()) { (completed: $0.values, total: $0.totalValues) }.start { [self] rotation in
       var report = KeyRotation.Report(goal: goal)
       var work = Reencryption(engine: self, rotation: rotation, origin: origin, target: target)
       try await work.run(&report)

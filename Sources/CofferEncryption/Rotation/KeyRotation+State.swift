@@ -1,5 +1,5 @@
 extension KeyRotation {
-  /// The state of a running ``KeyRotation``.
+  /// The state of a running rotation.
   public struct State: Hashable, Sendable {
     /// The number of values that were examined, of which some needed no change.
     public internal(set) var values = 0
@@ -10,6 +10,20 @@ extension KeyRotation {
     /// The plain size of the values that were written anew, in bytes.
     public internal(set) var changedBytes = 0
     /// Whether all values are done.
-    public internal(set) var isFinished = false
+    public package(set) var isFinished = false
+
+    /// Creates the state of a rotation that has not begun.
+    package init() {}
+
+    /// Returns the numbers of two stores together.
+    package static func + (left: State, right: State) -> State {
+      var sum = right
+      sum.values += left.values
+      sum.totalValues += left.totalValues
+      sum.changedValues += left.changedValues
+      sum.changedBytes += left.changedBytes
+      sum.isFinished = false
+      return sum
+    }
   }
 }

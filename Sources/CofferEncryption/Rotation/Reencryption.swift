@@ -19,7 +19,7 @@ struct Reencryption {
   private static let attempts = 8
 
   let engine: EncryptedEngine
-  let rotation: KeyRotation
+  let rotation: KeyRotation.Run
   let origin: StoreOrigin
   /// The key under which every value shall be encrypted; `nil` if another goal is pursued.
   let target: KeyID?
@@ -28,7 +28,7 @@ struct Reencryption {
   /// The number of values that are read at once.
   private var readSize = Self.pageSize
 
-  init(engine: EncryptedEngine, rotation: KeyRotation, origin: StoreOrigin, target: KeyID?) {
+  init(engine: EncryptedEngine, rotation: KeyRotation.Run, origin: StoreOrigin, target: KeyID?) {
     self.engine = engine
     self.rotation = rotation
     self.origin = origin

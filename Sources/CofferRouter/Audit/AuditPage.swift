@@ -97,13 +97,13 @@ extension AuditReport {
     return "<p class=\"note\">version \(version)\(text.html)</p>"
   }
 
-  private static func note(_ migration: RouterMigration.KeyState?) -> String {
+  private static func note(_ migration: AuditReport.MigrationState?) -> String {
     switch migration {
     case nil: return ""
     case .pending?: return "<p class=\"note\"><span class=\"badge family\">migration pending</span></p>"
     case .interrupted?: return "<p class=\"note\"><span class=\"badge bad\">migration interrupted</span></p>"
     case .unknown(let reason)?: return "<p class=\"note\">migration unknown: \(reason.html)</p>"
-    case .done(let outcome, let date)?:
+    case .done(let outcome, let date, _)?:
       let what =
         switch outcome {
         case .migrated: "migrated"

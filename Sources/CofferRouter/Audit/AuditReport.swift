@@ -34,7 +34,7 @@ public struct AuditReport: Codable, Hashable, Sendable {
     /// The state of the value.
     public var state: State
     /// The state of the key's migration; `nil` if it has none, or if the store could not be read.
-    public var migration: RouterMigration.KeyState?
+    public var migration: MigrationState?
     /// The number of stored values by their version, for a key with versions; 0 is the version of values without a
     /// mark, which were stored before the key had versions. `nil` for other keys, or if the store could not be read.
     public var versions: [Int: Int]?

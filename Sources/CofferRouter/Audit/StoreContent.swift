@@ -61,13 +61,13 @@ struct StoreContent {
   }
 
   /// Returns the state of a key's migration; `nil` if it has none, or if the store could not be read.
-  func migrationState(of entry: StorageManifest.Entry) async -> RouterMigration.KeyState? {
+  func migrationState(of entry: StorageManifest.Entry) async -> AuditReport.MigrationState? {
     guard let migration = entry.migration, entry.obstacle == nil, let key = try? KeyName(entry.name) else {
       return nil
     }
     switch look {
     case .failed: return nil
-    case .found, .empty: return await RouterMigration.KeyState(of: migration, key, in: engine)
+    case .found, .empty: return await AuditReport.MigrationState(of: migration, key, in: engine)
     }
   }
 

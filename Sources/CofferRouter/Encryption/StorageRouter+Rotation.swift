@@ -1,23 +1,49 @@
-import CofferCore
+public import CofferCore
 public import CofferEncryption
 
 extension StorageRouter {
-  /// Encrypts all values of the router's encrypted stores under new keys, and then removes the old keys.
+  /// Encrypts all values of the router's encrypted stores under new keys, one store after the other, and then removes
+  /// the old keys.
+  ///
+  /// ```swift
+  /// let rotation = router.rotateKeys()
+  /// bar.observedProgress = rotation.progress
+  /// let report = try await rotation.result()
+  /// if !report.isComplete { log(report.failures) }
+  /// ```
   ///
   /// The stores are those of all keys that are registered or were used; those that do not exist are not created. They
   /// can be read and written meanwhile, by any process. One that cannot be rotated does not keep the others from it.
-  /// - Returns: the running rotations; see ``RouterRotation/report()``.
-  public nonisolated func rotateKeys() async -> RouterRotation {
-    var stores: [RouterRotation.Store] = []
-    for (name, domain, _) in groupedByStore(registry.all.filter(mayBeEncrypted)) {
-      do {
-        guard let engine = try await existingEncryption(of: domain.get()) else { continue }
-        stores.append(.init(store: name, rotation: .success(try await engine.rotate())))
-      } catch {
-        stores.append(.init(store: name, rotation: .failure(StoredError.storage(error))))
+  /// - Returns: the running rotations, counted in values, whose result throws nothing. Cancelling them ends the run
+  ///   after the present commit.
+  public nonisolated func rotateKeys() -> ObservedTask<KeyRotation.State, RotationReport> {
+    ObservedTask(KeyRotation.State()) { (completed: $0.values, total: $0.totalValues) }.start { [self] task in
+      var (report, before) = (RotationReport(), KeyRotation.State())
+      for (name, domain, _) in groupedByStore(registry.all.filter(mayBeEncrypted)) {
+        do {
+          guard let engine = try await existingEncryption(of: domain.get()) else { continue }
+          try Task.checkCancellation()
+          let rotation = try await engine.rotate()
+          let outcome = try await withTaskCancellationHandler {
+            var last = KeyRotation.State()
+            for await state in rotation.updates {
+              last = state
+              task.update { [before] in $0 = before + state }
+            }
+            before = before + last
+            return try await rotation.result()
+          } onCancel: {
+            rotation.cancel()
+          }
+          report.stores.append(.init(store: name, outcome: .success(outcome)))
+        } catch {
+          report.stores.append(.init(store: name, outcome: .failure(StoredError.storage(error))))
+        }
       }
+      let isComplete = report.isComplete
+      task.update { $0.isFinished = isComplete }
+      return report
     }
-    return RouterRotation(stores)
   }
 
   /// Encrypts all encrypted values of a domain's store under a new key, and then removes the old keys.
@@ -30,7 +56,7 @@ extension StorageRouter {
   /// - Returns: the running rotation.
   /// - Throws: `StorageError`: `unsupported` if the store does not exist or holds nothing encrypted; `readOnly`; the
   ///   errors of opening the store and its key ring.
-  public nonisolated func rotateKeys(in domain: StorageDomain) async throws -> KeyRotation {
+  public nonisolated func rotateKeys(in domain: StorageDomain) async throws -> KeyRotation.Run {
     try await encryption(of: domain).rotate()
   }
 

@@ -102,8 +102,7 @@ extension StorageRouter {
       // An interrupted run under another name has removed some or all of them.
       if let engine = try await self.existingStore(of: key.domain)?.engine {
         let log = try await MigrationLog(of: KeyName(key.name), in: engine)
-        let identities = MigrationLog.identities(of: sources)
-        if log.entries.contains(where: { $0.isInterrupted(amidst: identities) }) { return true }
+        if log.isInterrupted, log.entry(continuedBy: "", MigrationLog.identities(of: sources)) != nil { return true }
       }
       for source in sources {
         // Not resolved, which would migrate the older key itself.

@@ -14,11 +14,11 @@ extension MigrationResult {
   }
 }
 
-/// The record of a key's migrations, in the store of the key: what is done, and what an interrupted run has begun.
+/// The record of a key's migration, in the store of the key: what is done, or what an interrupted run has begun.
 ///
 /// The names of key and migration are hashed: in a store that hides names, a record must not show them.
 struct MigrationLog: Sendable {
-  /// The state of one migration.
+  /// The state of the migration that ran last.
   struct Entry: Codable, Hashable, Sendable {
     enum State: String, Codable {
       /// The key has the new value, and older values may still be there.
@@ -39,8 +39,6 @@ struct MigrationLog: Sendable {
     var date: Date
     /// The version of the application; empty if unknown.
     var appVersion: String
-    /// The number of migrated values.
-    var values: Int
     /// The older values that the new one was made of, by which an interrupted run is continued; otherwise `nil`.
     var sources: [Source]?
     /// Whether the files of an older store may still hold a removed plain value; otherwise `nil`.
@@ -48,62 +46,51 @@ struct MigrationLog: Sendable {
   }
 
   let name: SystemRecord.Name
-  private(set) var entries: [Entry] = []
+  private(set) var entry: Entry?
   /// The revision of the record, which is that of the copied value until either changes; `nil` if there is none.
   private(set) var revision: StoreRevision?
   /// Whether the record was damaged, and is replaced whatever its revision is.
-  private(set) var isDamaged = false
+  private var isDamaged = false
   /// Whether the engine has system records, atomic batches and preconditions.
   let isSupported: Bool
   /// Whether a state can be recorded now.
   let isWritable: Bool
 
   /// Reads the record of a key.
-  /// - Throws: `newerFormat`; the errors of the engine, except damage to the record: its migrations are then examined
+  /// - Throws: `newerFormat`; the errors of the engine, except damage to the record: its migration is then examined
   ///   anew, which overwrites nothing.
   init(of key: KeyName, in engine: any StorageEngine) async throws {
-    name = try Self.name(of: key)
+    name = try .migrations(ofKeyWith: Self.hash(key.string))
     isSupported = engine.keepsMigrationRecords
     isWritable = isSupported && !engine.isReadOnly
     guard isSupported else { return }
     do {
       guard let record = try await engine.record(name) else { return }
       revision = record.revision
-      guard let entries = try MigrationRecord(decoding: record.content, of: key, at: engine.description)?.entries else {
-        isDamaged = true
-        return
-      }
-      self.entries = entries
+      entry = try MigrationRecord(decoding: record.content, of: key, at: engine.description)?.entry
+      isDamaged = entry == nil
     } catch let error as StorageError where error.code == .damaged {
       isDamaged = true
     }
-  }
-
-  static func name(of key: KeyName) throws -> SystemRecord.Name {
-    try .migrations(ofKeyWith: hash(key.string))
   }
 
   static func hash(_ name: String) -> String {
     sha256(Data(name.utf8)).prefix(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
-  /// Returns the state of a migration.
-  func entry(of migration: String) -> Entry? {
-    let hash = Self.hash(migration)
-    return entries.first { $0.migration == hash }
-  }
+  /// Returns the state of a migration, if it ran last.
+  func entry(of migration: String) -> Entry? { entry?.migration == Self.hash(migration) ? entry : nil }
 
-  /// Whether a run of a migration was interrupted.
-  func isInterrupted(_ migration: String) -> Bool { entry(of: migration)?.state == .copied }
+  /// Whether the run of a migration was interrupted, possibly of one that has another name now.
+  var isInterrupted: Bool { entry?.state == .copied }
 
-  /// Whether a run of any migration was interrupted, such as one that has another name now.
-  var isInterrupted: Bool { entries.contains { $0.state == .copied } }
-
-  /// Returns the interrupted run that a migration continues: its own, or that of another name whose older keys are all
-  /// among its own. The name is for display and may change with the application; the older values are what is left.
-  func interruption(of migration: String, _ identities: [String]) -> Entry? {
-    if let own = entry(of: migration), own.state == .copied { return own }
-    return entries.last { $0.isInterrupted(amidst: identities) }
+  /// Returns the state that a migration continues: its own, or that of an interrupted one of another name whose older
+  /// keys are all among its own. The name is for display and may change with the application; the older values are what
+  /// is left.
+  func entry(continuedBy migration: String, _ identities: [String]) -> Entry? {
+    if let own = entry(of: migration) { return own }
+    guard isInterrupted, let sources = entry?.sources, !sources.isEmpty else { return nil }
+    return sources.allSatisfy { identities.contains($0.key) } ? entry : nil
   }
 
   /// Returns the names of older keys in a record: hashes, which do not depend on the order of the keys and on where
@@ -119,46 +106,29 @@ struct MigrationLog: Sendable {
   }
 
   /// The version of the application that last completed a migration.
-  var lastVersion: String? { entries.last { $0.state == .done }?.appVersion }
+  var lastVersion: String? { isInterrupted ? nil : entry?.appVersion }
 
   /// Returns the operations that record a state, on the condition that nobody has changed the record.
-  /// - Parameter identities: the older keys; interrupted runs of these under another name are replaced.
   func operations(
-    recording migration: String, _ state: Entry.State, _ outcome: MigrationResult.Outcome, values: Int,
-    sources: [Entry.Source]? = nil, of identities: [String] = [], remains: Bool = false, appVersion: String,
-    at date: Date
+    recording migration: String, _ state: Entry.State, _ outcome: MigrationResult.Outcome,
+    sources: [Entry.Source]? = nil, remains: Bool = false, appVersion: String, at date: Date
   ) throws -> [WriteBatch.Operation] {
     guard isWritable else { return [] }
-    let hash = Self.hash(migration)
-    let entry = Entry(
-      migration: hash, state: state, outcome: outcome, date: date.inMilliseconds, appVersion: appVersion,
-      values: values, sources: sources, remains: remains ? true : nil)
-    return try operations(entries.filter { $0.migration != hash && !$0.isInterrupted(amidst: identities) } + [entry])
+    return try operations(
+      Entry(
+        migration: Self.hash(migration), state: state, outcome: outcome, date: date.inMilliseconds,
+        appVersion: appVersion, sources: sources, remains: remains ? true : nil))
   }
 
   /// Returns the operations that record that nothing is left of the older values of a completed migration, on the
   /// condition that nobody has changed the record.
   func operations(recordingRemovalFor migration: String) throws -> [WriteBatch.Operation] {
-    let hash = Self.hash(migration)
-    guard isWritable, let index = entries.firstIndex(where: { $0.migration == hash && $0.state == .done }) else {
-      return []
-    }
-    var entries = entries
-    entries[index].remains = nil
-    return try operations(entries)
+    guard isWritable, var entry = entry(of: migration), entry.state == .done else { return [] }
+    entry.remains = nil
+    return try operations(entry)
   }
 
-  private func operations(_ entries: [Entry]) throws -> [WriteBatch.Operation] {
-    (isDamaged ? [] : [.requireRecord(name, revision)]) + [
-      .putRecord(name, try MigrationRecord(entries: entries).encoded())
-    ]
-  }
-}
-
-extension MigrationLog.Entry {
-  /// Whether this is an interrupted run whose older keys are all among those given.
-  func isInterrupted(amidst identities: [String]) -> Bool {
-    guard state == .copied, let sources, !sources.isEmpty else { return false }
-    return sources.allSatisfy { identities.contains($0.key) }
+  private func operations(_ entry: Entry) throws -> [WriteBatch.Operation] {
+    (isDamaged ? [] : [.requireRecord(name, revision)]) + [.putRecord(name, try MigrationRecord(entry).encoded())]
   }
 }

@@ -2,14 +2,14 @@ package import CofferCore
 package import Foundation
 
 /// The stored form of a ``MigrationLog``: a line with the magic word, the format and a checksum of everything else,
-/// followed by a list in JSON.
+/// followed by the entry in JSON.
 package struct MigrationRecord: Hashable, Sendable {
   private static let format = 1
   private static let magic = "coffer-migrations"
 
-  let entries: [MigrationLog.Entry]
+  let entry: MigrationLog.Entry
 
-  init(entries: [MigrationLog.Entry]) { self.entries = entries }
+  init(_ entry: MigrationLog.Entry) { self.entry = entry }
 
   /// Returns `nil` if the record is damaged.
   /// - Throws: `newerFormat`.
@@ -27,15 +27,15 @@ package struct MigrationRecord: Hashable, Sendable {
     }
     let decoder = JSONDecoder()
     decoder.dateDecodingStrategy = .millisecondsSince1970
-    guard let entries = try? decoder.decode([MigrationLog.Entry].self, from: body) else { return nil }
-    self.entries = entries
+    guard let entry = try? decoder.decode(MigrationLog.Entry.self, from: body) else { return nil }
+    self.entry = entry
   }
 
   package func encoded() throws -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .sortedKeys
     encoder.dateEncodingStrategy = .millisecondsSince1970
-    return Self.sealed(try encoder.encode(entries))
+    return Self.sealed(try encoder.encode(entry))
   }
 
   /// Returns a record with any content.

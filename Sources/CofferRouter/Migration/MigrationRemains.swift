@@ -4,15 +4,9 @@ import CofferCore
 /// quarantines, free pages, logs.
 ///
 /// The record of each migration says that something may be left until it was removed, so that a later process
-/// continues after a kill. A store is rewritten once for all keys whose values were moved out of it meanwhile, since
-/// that takes time proportional to its size, during which commits wait.
+/// continues after a kill. A store is rewritten once for all keys whose values were moved out of it shortly before,
+/// since that takes time proportional to its size, during which commits wait.
 actor MigrationRemains {
-  /// The size in bytes up to which a store is rewritten before the access that migrates returns.
-  static let shortSize = 16 << 20
-
-  /// Whether the caller settles what is added, after several migrations.
-  @TaskLocal static var isBatch = false
-
   /// The older values of one migration, which are removed.
   struct Debt: Sendable {
     /// The older keys that were stored in plain.
@@ -22,113 +16,83 @@ actor MigrationRemains {
     let destination: StorageRouter.ResolvedKey
     /// The name of the migration in the record.
     let migration: String
-    /// Whether an earlier process has left it.
+    /// Whether it was tried before.
     var isResumed = false
-  }
-
-  private enum Outcome: Int {
-    case removed
-    /// Something is left that needs a decision or another program.
-    case left
-    /// Other programs use the store.
-    case busy
-    /// The store is larger than the limit.
-    case large
   }
 
   private var pending: [Debt] = []
   private var round: Task<Void, Never>?
-  /// The stores for which an access has waited.
-  private var awaited: Set<ObjectIdentifier> = []
+  /// Waits for further migrations.
+  private var timer: Task<Void, Never>?
   private var isClosed = false
 
-  /// Removes what is left of a migration: now, if this is the first one out of a small store, otherwise in the
-  /// background.
+  /// Removes what is left of a migration, a second after the last one.
   func add(_ debt: Debt) async {
     guard !isClosed else { return }  // The next process does it.
     pending.append(debt)
-    guard !Self.isBatch else { return }
     // Without a record, nobody would continue.
-    let isRecorded = debt.destination.store.engine.keepsMigrationRecords
-    let stores = debt.sources.map { ObjectIdentifier($0.store) }
-    guard isRecorded else { return await settle() }
-    if stores.contains(where: { awaited.insert($0).inserted }) { return await settle(upTo: Self.shortSize) }
-    if round == nil { _ = start(nil) }
+    guard debt.destination.store.engine.keepsMigrationRecords else { return await settle() }
+    timer?.cancel()
+    timer = Task {
+      do { try await Task.sleep(for: .seconds(1)) } catch { return }
+      await settle()
+    }
   }
 
-  /// Waits until everything that was added before has been tried.
-  /// - Parameter limit: the size in bytes from which a store is rewritten after the call has returned; `nil` for none.
-  func settle(upTo limit: Int? = nil) async {
+  /// Removes what is left of all migrations. What another program prevents is tried again by the next call.
+  func settle() async {
     while let round { await round.value }
-    await start(limit)?.value
+    guard !pending.isEmpty else { return }
+    let debts = pending
+    pending = []
+    let task = Task {
+      let left = await Self.pay(debts)
+      (round, pending) = (nil, pending + left)
+    }
+    round = task
+    await task.value
   }
 
   /// Finishes, and accepts nothing more.
   func close() async {
     isClosed = true
+    timer?.cancel()
     await settle()
   }
 
-  private func start(_ limit: Int?) -> Task<Void, Never>? {
-    guard !pending.isEmpty else { return nil }
-    let debts = pending
-    pending = []
-    let task = Task {
-      let left = await Self.pay(debts, upTo: limit)
-      end(left)
-    }
-    round = task
-    return task
-  }
-
-  private func end(_ left: [(debt: Debt, outcome: Outcome)]) {
-    round = nil
-    let mustContinue = !pending.isEmpty || left.contains { $0.outcome == .large }
-    // What another program prevents is tried again with the next migration, and on closing.
-    pending += left.filter { [.busy, .large].contains($0.outcome) }.map(\.debt)
-    if mustContinue { _ = start(nil) }
-  }
-
-  // MARK: Removing
-
-  private struct Claim {
-    let debt: Debt
-    /// The record before the removal: a value that is moved meanwhile changes it.
-    let log: MigrationLog
-  }
-
   /// Returns the debts that are not paid.
-  private static func pay(_ debts: [Debt], upTo limit: Int?) async -> [(debt: Debt, outcome: Outcome)] {
-    var claims: [Claim] = []
+  private static func pay(_ debts: [Debt]) async -> [Debt] {
+    // The records before the removal: a value that is moved meanwhile changes them.
+    var claims: [(debt: Debt, log: MigrationLog)] = []
     for debt in debts {
-      guard let log = try? await MigrationLog(of: debt.destination.key, in: debt.destination.store.engine) else {
-        continue
-      }
+      let destination = debt.destination
+      guard let log = try? await MigrationLog(of: destination.key, in: destination.store.engine) else { continue }
       // Otherwise another process has done it.
-      guard !log.isSupported || log.entry(of: debt.migration)?.remains == true else { continue }
-      claims.append(Claim(debt: debt, log: log))
+      if !log.isSupported || log.entry(of: debt.migration)?.remains == true { claims.append((debt, log)) }
     }
-    var outcomes: [ObjectIdentifier: Outcome] = [:]
-    for source in claims.flatMap(\.debt.sources) where outcomes[ObjectIdentifier(source.store)] == nil {
-      let own = claims.filter { $0.debt.sources.contains { $0.store === source.store } }
-      let keys = Set(own.flatMap(\.debt.sources).filter { $0.store === source.store }.map(\.key))
-      let isResumed = own.allSatisfy(\.debt.isResumed)
-      outcomes[ObjectIdentifier(source.store)] = await remove(keys, from: source.store.engine, isResumed, upTo: limit)
+    var freed: [ObjectIdentifier: Bool] = [:]
+    for store in claims.flatMap(\.debt.sources).map(\.store) where freed[ObjectIdentifier(store)] == nil {
+      let own = claims.map(\.debt).filter { $0.sources.contains { $0.store === store } }
+      let keys = Set(own.flatMap(\.sources).filter { $0.store === store }.map(\.key))
+      freed[ObjectIdentifier(store)] = await remove(keys, from: store.engine, own.allSatisfy(\.isResumed))
     }
-    var (paid, left): ([Claim], [(debt: Debt, outcome: Outcome)]) = ([], [])
-    for claim in claims {
-      let all = claim.debt.sources.map { outcomes[ObjectIdentifier($0.store)] ?? .left }
-      let outcome = all.max { $0.rawValue < $1.rawValue } ?? .removed
-      if outcome == .removed, claim.debt.isWhole { paid.append(claim) } else { left.append((claim.debt, outcome)) }
+    var left: [Debt] = []
+    for (debt, log) in claims {
+      if debt.isWhole, debt.sources.allSatisfy({ freed[ObjectIdentifier($0.store)] == true }) {
+        let operations = (try? log.operations(recordingRemovalFor: debt.migration)) ?? []
+        // What cannot be recorded is done again by the next process.
+        if !operations.isEmpty { _ = try? await debt.destination.store.commit(WriteBatch(operations), []) }
+      } else {
+        var debt = debt
+        debt.isResumed = true
+        left.append(debt)
+      }
     }
-    await record(paid)
     return left
   }
 
-  /// Removes what the files of a store hold of removed values.
-  private static func remove(
-    _ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool, upTo limit: Int?
-  ) async -> Outcome {
+  /// Returns whether the files of a store are free of removed values.
+  private static func remove(_ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool) async -> Bool {
     do {
       var hasWholeFiles = false
       if let quarantine = engine.quarantine {
@@ -139,21 +103,9 @@ actor MigrationRemains {
         hasWholeFiles = values.contains { $0.key == nil }
       }
       // The files were rewritten before, and would be at each start.
-      if hasWholeFiles, isResumed { return .left }
-      guard try await engine.scrubFiles(upTo: limit) else { return .large }
-      return hasWholeFiles ? .left : .removed
-    } catch let error as StorageError where error.code == .busy { return .busy } catch { return .left }
-  }
-
-  /// Records that nothing is left, in one commit for each store. What cannot be recorded is done again later.
-  private static func record(_ paid: [Claim]) async {
-    for (_, claims) in Dictionary(grouping: paid, by: { ObjectIdentifier($0.debt.destination.store) }) {
-      guard let store = claims.first?.debt.destination.store else { continue }
-      let operations = claims.map { (try? $0.log.operations(recordingRemovalFor: $0.debt.migration)) ?? [] }
-      let whole = operations.flatMap { $0 }
-      guard !whole.isEmpty, (try? await store.commit(WriteBatch(whole), [])) == nil, claims.count > 1 else { continue }
-      for single in operations where !single.isEmpty { _ = try? await store.commit(WriteBatch(single), []) }
-    }
+      if hasWholeFiles, isResumed { return false }
+      return try await engine.scrubFiles(upTo: nil) && !hasWholeFiles
+    } catch { return false }
   }
 }
 

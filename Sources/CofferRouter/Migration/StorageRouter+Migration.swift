@@ -51,8 +51,7 @@ extension StorageRouter {
     var previous: String?
     if let engine = try await existingStore(of: record.descriptor.domain)?.engine {
       let log = try await MigrationLog(of: record.key, in: engine)
-      if log.isInterrupted(migration.name) { return true }
-      if log.entry(of: migration.name) != nil, !log.isInterrupted { return false }
+      if let entry = log.entry(of: migration.name) { return entry.state == .copied }
       previous = log.lastVersion
     }
     let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: previous)
@@ -84,15 +83,15 @@ extension StorageRouter {
     guard migration.destination == key.name else { throw MigrationError.unsupported(key: key.name) }
     while true {
       let log = try await MigrationLog(of: resolved.key, in: resolved.store.engine)
-      // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
-      let mustContinue = log.isInterrupted(migration.name)
-      if let entry = log.entry(of: migration.name), entry.state == .done, !isForced, !log.isInterrupted {
+      let entry = log.entry(of: migration.name)
+      if let entry, entry.state == .done, !isForced {
         // That it fails does not keep anybody from the new value.
         if entry.remains == true { try? await migration.resume(self) }
         return MigrationResult(success: true)
       }
       let context = MigrationContext(appVersion: configuration.appVersion, previousAppVersion: log.lastVersion)
-      let isDue = mustContinue || log.entry(of: migration.name)?.remains == true
+      // A run that was interrupted after it had removed the older value is finished, although nothing seems to be left.
+      let isDue = entry?.state == .copied || entry?.remains == true
       guard try await isDue ? true : migration.shouldMigrate(using: self, context: context) else {
         if try await recordEnd(of: migration.name, nil, resolved) { return MigrationResult(success: true) }
         continue
@@ -113,12 +112,13 @@ extension StorageRouter {
     let engine = resolved.store.engine
     while true {
       let log = try await MigrationLog(of: resolved.key, in: engine)
-      guard log.isWritable, log.entry(of: migration)?.state != .done else { return true }
-      if count == nil, log.isInterrupted(migration) { return false }
+      let entry = log.entry(of: migration)
+      guard log.isWritable, entry?.state != .done else { return true }
+      if count == nil, entry?.state == .copied { return false }
       // The interrupted run of other keys is recognized by the revision of the record.
       if count ?? 0 == 0, log.isInterrupted { return true }
       let operations = try log.operations(
-        recording: migration, .done, count == nil ? .nothingToMigrate : .migrated, values: count ?? 0,
+        recording: migration, .done, count == nil ? .nothingToMigrate : .migrated,
         appVersion: configuration.appVersion, at: engine.clock.now())
       do {
         try await resolved.store.commit(WriteBatch(operations), [])

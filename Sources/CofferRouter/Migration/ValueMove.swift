@@ -76,7 +76,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
       }
       if let earlier, earlier.state == .copied, entry.revision == log.revision {
         switch continuation(of: earlier, found) {
-        case .removal: return try await remove(found, earlier.values, destination)
+        case .removal: return try await remove(found, earlier.sources?.count ?? 0, destination)
         case .newCopy: break
         case .end: return try await finish(.destinationKept, 0, destination, log)
         }
@@ -93,9 +93,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
   private var identities: [String] { MigrationLog.identities(of: sources) }
 
   /// Returns the state that a run continues from: that of an interrupted one, whatever its name was, or its own.
-  private func earlier(in log: MigrationLog) -> MigrationLog.Entry? {
-    log.interruption(of: name, identities) ?? log.entry(of: name)
-  }
+  private func earlier(in log: MigrationLog) -> MigrationLog.Entry? { log.entry(continuedBy: name, identities) }
 
   private func isSame(_ source: Source, _ entry: StoreEntry, _ destination: StorageRouter.ResolvedKey) -> Bool {
     guard source.resolved.key == destination.key, source.entry.value == entry.value else { return false }
@@ -174,7 +172,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     var operations: [WriteBatch.Operation] = isChecked(store) ? [.require(destination.key, revision)] : []
     operations.append(value.operation)
     let marks = isDone ? nil : found.map(\.mark)
-    operations += try record(isDone ? .done : .copied, .migrated, found.count, of: marks, destination, log)
+    operations += try record(isDone ? .done : .copied, .migrated, of: marks, destination, log)
     if isOneStore { operations += found.flatMap { removal(of: $0) } }
     var written: [(key: KeyName, box: (any AnyBox)?)] = [(destination.key, value.box)]
     if isOneStore { written += found.map { ($0.resolved.key, nil) } }
@@ -223,12 +221,12 @@ struct ValueMove<Key: StorageKey>: Sendable {
   // MARK: Recording
 
   private func record(
-    _ state: MigrationLog.Entry.State, _ outcome: MigrationResult.Outcome, _ count: Int,
+    _ state: MigrationLog.Entry.State, _ outcome: MigrationResult.Outcome,
     of sources: [MigrationLog.Entry.Source]? = nil, remains: Bool = false, _ destination: StorageRouter.ResolvedKey,
     _ log: MigrationLog
   ) throws -> [WriteBatch.Operation] {
     try log.operations(
-      recording: name, state, outcome, values: count, sources: sources, of: identities, remains: remains,
+      recording: name, state, outcome, sources: sources, remains: remains,
       appVersion: router.configuration.appVersion, at: destination.store.engine.clock.now())
   }
 
@@ -249,8 +247,7 @@ struct ValueMove<Key: StorageKey>: Sendable {
     // The interrupted run of other keys is recognized by the revision of the record.
     let isInterruption = log.isInterrupted && earlier?.state != .copied && outcome != .migrated
     if !isKnown, log.isWritable, !isInterruption {
-      let values = max(count, outcome == .migrated ? earlier?.values ?? 0 : 0)
-      let operations = try record(.done, outcome, values, remains: remains, destination, log)
+      let operations = try record(.done, outcome, remains: remains, destination, log)
       do { try await destination.store.commit(WriteBatch(operations), []) } catch let error as StorageError {
         if error.code == .preconditionFailed { return nil }
         // Where nothing was moved, a value can be read although that cannot be recorded, as on a full disk.

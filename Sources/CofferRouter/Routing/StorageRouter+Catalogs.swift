@@ -20,14 +20,9 @@ extension StorageRouter {
     try registry.register(catalog)
     follower?.changed()
     guard migrateImmediately else { return }
-    var failure: (any Error)?
-    for key in catalog.allKeys where key.descriptor.mayBeOlder {
-      do {
-        try await MigrationRemains.$isBatch.withValue(true) { try await key.key.migrated(by: self) }
-      } catch { failure = failure ?? error }
-    }
-    await remains.settle(upTo: MigrationRemains.shortSize)
-    if let failure { throw failure }
+    let report = await migrate(catalog.allKeys.filter(\.descriptor.mayBeOlder))
+    if let failure = report.failures.first { throw failure }
+    try Task.checkCancellation()
   }
 
   /// The registered catalogs, in the order of their registration.

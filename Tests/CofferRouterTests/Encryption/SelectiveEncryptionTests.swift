@@ -218,7 +218,7 @@ import Testing
     // Its keys are declared in plain, and yet they are replaced.
     try await fixture.use(hidden) { router in
       #expect(try await router.get(same) == "w")
-      let report = await router.rotateKeys().report()
+      let report = try await router.rotateKeys().result()
       let counts = try report.stores.map { try $0.outcome.get().changedValues }
       #expect(counts == [1])
       #expect(try await router.get(same) == "w")
@@ -238,7 +238,7 @@ import Testing
       try await router.set("w", for: secret)
       let values = try await [router.get(name), router.get(secret)]
       #expect(values == ["v", "w"])
-      let report = await router.rotateKeys().report()
+      let report = try await router.rotateKeys().result()
       let counts = try report.stores.map { try $0.outcome.get().changedValues }
       #expect(counts == [2])
     }

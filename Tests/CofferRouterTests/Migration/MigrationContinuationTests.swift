@@ -47,7 +47,6 @@ import Testing
           let comment = Comment(rawValue: "\(isFirst) \(number) \(isAfter)")
           #expect(try await self.router().get(name) == "Ann Lee", comment)
           for key in [first, last] { #expect(try await !router.exists(key), comment) }
-          #expect(try await router.migrationHistory().allSatisfy { !$0.isInterrupted }, comment)
         }
       }
     }
@@ -85,7 +84,10 @@ import Testing
       for key in [first, last] { #expect(try await !router.exists(key), comment) }
       let judge = self.router()
       try await judge.registerCatalog(Catalog(allKeys: [.key(renamed)]))
-      #expect(try await judge.migrationHistory().allSatisfy { !$0.isInterrupted && $0.outcome == .migrated }, comment)
+      guard case .done(.migrated, _, _)? = await migrationState(in: judge) else {
+        Issue.record(comment)
+        return
+      }
     }
   }
 

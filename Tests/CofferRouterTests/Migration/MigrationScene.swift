@@ -99,6 +99,11 @@ struct MigrationScene {
   }
 }
 
+/// The state of the migration of a router's first registered key, as its audit has it.
+func migrationState(in router: StorageRouter) async -> AuditReport.MigrationState? {
+  await router.auditReport().entries.first?.migration
+}
+
 /// A key in a database and one in preferences, of which one encrypted value in files is made.
 struct AggregatedKeys {
   let older: [TypedKey<String>]

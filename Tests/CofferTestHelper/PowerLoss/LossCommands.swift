@@ -93,7 +93,7 @@ private struct LossScript {
     try await engine.close()
   }
 
-  private func finish(_ rotation: KeyRotation, _ engine: any StorageEngine) async throws {
+  private func finish(_ rotation: KeyRotation.Run, _ engine: any StorageEngine) async throws {
     guard try await rotation.result().isComplete else { throw Usage() }
     say("ack")
     try await engine.close()

@@ -184,7 +184,7 @@ import Testing
     #expect(report.failures.first?.key == "styles/0" && report.failures.first?.error.code == .newerFormat)
     #expect(report.failures.dropFirst().allSatisfy { $0.error.code == .migrationFailed && $0.key == $0.error.key })
     #expect(run.progress.totalUnitCount == 248 && run.progress.completedUnitCount == 248)
-    var last: SchemaMigration.State?
+    var last: TypedStore.MigrationState?
     for await state in run.updates { last = state }
     #expect(last?.migrated == 223)
     #expect(try await old.load(Style1.self, for: "styles/17") == Style1(name: "17"))

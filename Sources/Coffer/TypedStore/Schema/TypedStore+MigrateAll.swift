@@ -1,4 +1,4 @@
-import CofferCore
+public import CofferCore
 
 extension TypedStore {
   /// Brings all values of declared keys to the present versions of their schemas, a hundred in one commit.
@@ -12,11 +12,11 @@ extension TypedStore {
   /// - Throws: `StorageError` if the store cannot be read or written, such as `diskFull` or `unavailable`;
   ///   `CancellationError`. The values before it are stored in their new form.
   public func migrate(
-    prefix: KeyName? = nil, progress: (@Sendable (SchemaMigration.State) -> Void)? = nil
-  ) async throws -> SchemaMigration.Report {
-    guard let schema = coding.schema else { return SchemaMigration.Report() }
+    prefix: KeyName? = nil, progress: (@Sendable (MigrationState) -> Void)? = nil
+  ) async throws -> MigrationReport {
+    guard let schema = coding.schema else { return MigrationReport() }
     try await pending?.flush()
-    var (report, state) = (SchemaMigration.Report(), SchemaMigration.State())
+    var (report, state) = (MigrationReport(), MigrationState())
     let due = try await listing(prefix, schema, &report)
     state.total = due.count
     progress?(state)
@@ -33,10 +33,18 @@ extension TypedStore {
   }
 
   /// Starts a migration of all values of declared keys, as ``migrate(prefix:progress:)`` does it, and returns at once.
+  ///
+  /// ```swift
+  /// let run = store.migration(prefix: "wishes/")
+  /// for await state in run.updates { show(state.completed, of: state.total) }
+  /// let report = try await run.result()
+  /// ```
   /// - Parameter prefix: the prefix of the keys; `nil` for all keys.
-  /// - Returns: the running migration, with its progress.
-  public func migration(prefix: KeyName? = nil) -> SchemaMigration {
-    SchemaMigration { [self] run in try await migrate(prefix: prefix) { run.update($0) } }
+  /// - Returns: the running migration, counted in values.
+  public func migration(prefix: KeyName? = nil) -> ObservedTask<MigrationState, MigrationReport> {
+    ObservedTask(MigrationState()) { (completed: $0.completed, total: $0.total) }.start { [self] run in
+      try await migrate(prefix: prefix) { state in run.update { $0 = state } }
+    }
   }
 
   /// The number of values at the beginning that are migrated in one commit: up to 100, and about 4 MiB, since all of
@@ -60,7 +68,7 @@ extension TypedStore {
 
   /// Returns the values of other versions than the present one.
   private func listing(
-    _ prefix: KeyName?, _ schema: StoreSchema, _ report: inout SchemaMigration.Report
+    _ prefix: KeyName?, _ schema: StoreSchema, _ report: inout MigrationReport
   ) async throws -> [DueValue] {
     var due: [DueValue] = []
     for summary in try await engine.summaries(prefix: prefix) {
@@ -81,7 +89,7 @@ extension TypedStore {
 
   /// Migrates values in one commit, or one by one if that fails because of one of them.
   private func migrateTogether(
-    _ keys: [KeyName], _ schema: StoreSchema, _ report: inout SchemaMigration.Report
+    _ keys: [KeyName], _ schema: StoreSchema, _ report: inout MigrationReport
   ) async throws {
     var (operations, migrated, others) = ([WriteBatch.Operation](), 0, report)
     do {

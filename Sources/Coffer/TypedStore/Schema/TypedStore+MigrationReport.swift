@@ -1,44 +1,8 @@
 import CofferCore
-public import Foundation
 
-/// A running migration of all values of a store, while any process uses the store.
-///
-/// ```swift
-/// let run = store.migration(prefix: "wishes/")
-/// for await state in run.updates { show(state.completed, of: state.total) }
-/// let report = try await run.result()
-/// ```
-///
-/// It continues if this object is released, and ends with the process. Interrupted at any point, the next one continues
-/// it.
-public final class SchemaMigration: Sendable {
-  private let task = ObservedTask<SchemaMigration.State, SchemaMigration.Report>(SchemaMigration.State()) {
-    (completed: $0.completed, total: $0.total)
-  }
-
-  init(_ work: @escaping @Sendable (SchemaMigration) async throws -> SchemaMigration.Report) {
-    task.start { [self] in try await work(self) }
-  }
-
-  /// The same progress for user interfaces of Foundation, counted in values. Cancelling it cancels the migration.
-  public var progress: Progress { task.progress }
-
-  /// A new stream of the progress: the present one, then the latest one after each commit, until the end.
-  public var updates: AsyncStream<SchemaMigration.State> { task.updates }
-
-  /// Waits for the end, and returns the report. Cancelling the waiting task does not cancel the migration.
-  /// - Throws: the errors of ``TypedStore/migrate(prefix:progress:)``; `CancellationError` after ``cancel()``.
-  public func result() async throws -> SchemaMigration.Report { try await task.result() }
-
-  /// Ends the migration after the present commit. The next one continues it.
-  public func cancel() { task.cancel() }
-
-  func update(_ progress: SchemaMigration.State) { task.update { $0 = progress } }
-}
-
-extension SchemaMigration {
+extension TypedStore {
   /// The progress of a migration of all values.
-  public struct State: Hashable, Sendable {
+  public struct MigrationState: Hashable, Sendable {
     /// The number of values that had an older version; 0 until they are listed.
     public internal(set) var total = 0
     /// The number of values that have been dealt with.
@@ -46,11 +10,9 @@ extension SchemaMigration {
     /// The number of values that this run has migrated; another process may have migrated others.
     public internal(set) var migrated = 0
   }
-}
 
-extension SchemaMigration {
   /// The outcome of a migration of all values.
-  public struct Report: Sendable {
+  public struct MigrationReport: Sendable {
     /// A value that has stayed as it was.
     public struct Failure: Sendable {
       /// The key of the value.

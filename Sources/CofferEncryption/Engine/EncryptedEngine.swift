@@ -270,19 +270,6 @@ public final class EncryptedEngine: EngineDecorator {
     return try zip(names, entries).map { name, entry in try entry.map { try cipher.open($0, of: name) } }
   }
 
-  /// Opens the entry that `read` returns for the stored key of a name, such as one of a backup of the store.
-  package func entry(
-    _ name: KeyName, reading read: (_ stored: KeyName) async throws -> StoreEntry?
-  ) async throws -> StoreEntry? {
-    try await opening { cipher in
-      try await entries([name], under: cipher) { keys in
-        var entries: [StoreEntry?] = []
-        for key in keys { entries.append(try await read(key)) }
-        return entries
-      }[0]
-    }
-  }
-
   /// Reads the summary of a stored key with `read`.
   func summary(
     of name: KeyName, under cipher: StoreCipher, _ read: (KeyName) async throws -> StoreEntry.Summary?

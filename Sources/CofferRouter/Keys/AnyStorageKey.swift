@@ -60,9 +60,6 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
   /// The schema of the value with its present version; `nil` if it has none, or an invalid one.
   public let schema: SchemaMark?
 
-  /// Whether a damaged value is restored from a backup.
-  let restoresFromBackups: Bool
-
   /// Creates the descriptor of a key.
   public init<K: StorageKey>(_ key: K) {
     name = key.declaredName
@@ -79,7 +76,6 @@ public struct StorageKeyDescriptor: Hashable, Sendable {
     hasDefault = key.defaultValue != nil
     isSensitive = key.isSensitive
     lifetime = key.lifetime
-    restoresFromBackups = key.damagePolicy?.restores ?? false
     family = key.family?.idType
   }
 }

@@ -28,10 +28,6 @@ extension StorageKeyDescriptor {
         .insecureKey, "The key is encrypted, and would be sent to other devices unprotected.",
         advice: "Set its sync policy to never. Nothing was read or written.", key: key)
     }
-    guard !isSensitive || !restoresFromBackups else {
-      throw flaw(
-        key, "The key is a secret, and secrets have no backups to restore.", "Give its damage another treatment.")
-    }
     guard family == nil || !hasMigration else {
       throw flaw(key, "The key is a family, and has a migration.", "Migrate its members in your own code.")
     }

@@ -67,7 +67,7 @@ public struct KeyFamily<ID: KeyFamilyID, Value: Sendable>: Sendable {
   ///   - serializer: the serializer of the secrets.
   ///   - availability: the platforms on which the secrets exist.
   ///   - lifetime: the time after each write from which a secret is absent; `nil` for secrets that do not expire.
-  ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
+  ///   - damage: the treatment of a damaged secret; by default that of its store.
   public init(
     secret name: String, separator: String = "/", in domain: SecretDomain, owner: String = "", about: String = "",
     as serializer: Serializer<Value>, availability: PlatformAvailability = .all, lifetime: Duration? = nil,

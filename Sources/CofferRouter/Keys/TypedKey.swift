@@ -82,7 +82,7 @@ public struct TypedKey<Value: Sendable>: StorageKey {
   ///   - serializer: the serializer of the secret.
   ///   - availability: the platforms on which the secret exists.
   ///   - lifetime: the time after each write from which the secret is absent; `nil` for one that does not expire.
-  ///   - damage: the treatment of a damaged secret; by default that of its store. Secrets have no backups to restore.
+  ///   - damage: the treatment of a damaged secret; by default that of its store.
   public init(
     secret name: String, in domain: SecretDomain, owner: String = "", about: String = "",
     as serializer: Serializer<Value>,

@@ -94,3 +94,10 @@ package enum ValueBackup {
     return kinds
   }
 }
+
+extension Reader {
+  /// The random name that a store receives when it is created, and that its backups share.
+  func identity() throws -> String? {
+    try statements.query("SELECT value FROM coffer_meta WHERE name = 'store'", []) { $0.text(0) }.first
+  }
+}

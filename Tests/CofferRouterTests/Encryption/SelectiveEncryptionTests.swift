@@ -150,33 +150,6 @@ import Testing
     }
   }
 
-  @Test("A damaged value of a plain key and one of an encrypted key are restored from a backup")
-  func restored() async throws {
-    let backup = URL(fileURLWithPath: fixture.path("backup"))
-    let policy = DamagePolicy<String>.restoreLastGood(from: [backup])
-    let (long, other) = (String(repeating: "long ", count: 400), String(repeating: "other ", count: 400))
-    let secret = TypedKey<String>(
-      "secret", in: Self.database, owner: "T", about: "T.", as: .json, security: .encrypted(.aes256), damage: policy)
-    let name = TypedKey<String>("name", in: Self.database, owner: "T", about: "T.", as: .json, damage: policy)
-    let path = try await fixture.use(settings) { router in
-      try await router.set(long, for: name)
-      try await router.set(other, for: secret)
-      try await router.openedSQLite(Self.database).backup(to: backup)
-      return try await router.openedSQLite(Self.database).path
-    }
-    // The text of the plain value and the envelope of the other one: a byte of each is changed.
-    var content = try Data(contentsOf: URL(fileURLWithPath: path))
-    let plain = try #require(content.range(of: Data("long long".utf8)))
-    content[plain.lowerBound] ^= 1
-    let envelope = try #require(content.range(of: Data([0xFF] + "CENV".utf8)))
-    content[envelope.lowerBound + 300] ^= 1
-    try content.write(to: URL(fileURLWithPath: path))
-    try await fixture.use(settings) { router in
-      let read = try await [router.get(secret), router.get(name)]
-      #expect(read == [other, long])
-    }
-  }
-
   @Test("A key's own algorithm decides for its values, and that of the settings for keys that declare none")
   func algorithms() async throws {
     let domain = StorageDomain.encryptedFileSystem(.documents)

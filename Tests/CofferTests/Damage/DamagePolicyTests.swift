@@ -17,7 +17,6 @@ final class Handled: Sendable {
     all.withLock { $0 }.map { handled in
       switch handled.outcome {
       case .replaced: "replaced"
-      case .restored(_, let url, _): "restored \(url.lastPathComponent)"
       case .failed: "failed"
       }
     }

@@ -1,5 +1,4 @@
-import CofferCore
-public import Foundation
+public import CofferCore
 
 /// The treatment of a stored value that is damaged: its bytes are no longer those that were written.
 ///
@@ -7,7 +6,7 @@ public import Foundation
 /// static let theme = TypedKey<Theme>(
 ///   "theme", in: .database(), owner: "Settings", about: "The colours.", damage: .replace(with: .system))
 ///
-/// configuration.damagePolicies[.database()] = .restoreLastGood(from: [lastNight, lastWeek])
+/// configuration.damagePolicies[.database()] = .replace { damage in try await lastGood(damage.key) }
 /// ```
 ///
 /// By default a read of such a value throws `damaged` until the key is written again. With another policy the read
@@ -32,55 +31,35 @@ public import Foundation
 ///
 /// For a whole store, `Value` is `Data`: the bytes as they are stored.
 public struct DamagePolicy<Value: Sendable>: Sendable {
-  enum Step: Sendable {
-    case replace(@Sendable (DamageReport) async throws -> Value)
-    case restore([URL])
-  }
-
-  /// What is tried, in this order, until it succeeds.
-  let steps: [Step]
+  /// Returns the replacement; `nil` if reads fail.
+  let replacement: (@Sendable (DamageReport) async throws -> Value)?
 
   /// Reads throw `damaged` until the key is written again.
-  public static var fail: DamagePolicy { DamagePolicy(steps: []) }
+  public static var fail: DamagePolicy { DamagePolicy(replacement: nil) }
 
   /// The damaged value is replaced by a value.
   public static func replace(with value: Value) -> DamagePolicy { replace { _ in value } }
 
-  /// The damaged value is replaced by the result of a closure.
+  /// The damaged value is replaced by the result of a closure, such as the value in a backup.
   ///
   /// Reads wait for the closure for up to 10 s. One that takes longer continues, and stores its value for later reads.
   /// Its own reads of the key throw `damaged`; if it writes the key, its result is not used. Several processes may call
   /// it at once, but only one result is stored. If it throws, reads throw `damaged` with its error as the cause.
   /// - Parameter value: returns the replacement.
   public static func replace(with value: @escaping @Sendable (DamageReport) async throws -> Value) -> DamagePolicy {
-    DamagePolicy(steps: [.replace(value)])
+    DamagePolicy(replacement: value)
   }
-
-  /// The damaged value is replaced by the last good one: that of the newest backup in which it is intact.
-  ///
-  /// A backup must be one of the same store, made by `backup(to:)`; its value keeps its expiry and attributes. The
-  /// backups must be named, since a store keeps no earlier values itself. A store of preferences or a sealed file keeps
-  /// a copy of its last state, which replaces a damaged file without any policy. Secrets have no such backups.
-  /// - Parameters:
-  ///   - backups: the files of the backups, in any order; missing ones are skipped.
-  ///   - policy: the policy if none of them has a good value.
-  public static func restoreLastGood(from backups: [URL], otherwise policy: DamagePolicy = .fail) -> DamagePolicy {
-    DamagePolicy(steps: [.restore(backups)] + policy.steps)
-  }
-
-  package var restores: Bool { steps.contains { if case .restore = $0 { true } else { false } } }
 }
 
 /// A policy whose values are encoded as they are stored.
 package struct DamagePlan: Sendable {
-  let steps: [DamagePolicy<EncodedValue>.Step]
+  let replacement: (@Sendable (DamageReport) async throws -> EncodedValue)?
 
   package init<Value>(_ policy: DamagePolicy<Value>, encode: @escaping @Sendable (Value) throws -> EncodedValue) {
-    steps = policy.steps.map { step in
-      switch step {
-      case .replace(let value): .replace { try encode(try await value($0)) }
-      case .restore(let backups): .restore(backups)
-      }
+    guard let value = policy.replacement else {
+      replacement = nil
+      return
     }
+    replacement = { try encode(try await value($0)) }
   }
 }

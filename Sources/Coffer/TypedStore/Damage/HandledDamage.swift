@@ -1,5 +1,4 @@
-import CofferCore
-public import Foundation
+public import CofferCore
 
 /// A report of what a ``DamagePolicy`` has done about a damaged value. It contains no values.
 public struct HandledDamage: Sendable {
@@ -7,8 +6,6 @@ public struct HandledDamage: Sendable {
   public enum Outcome: Sendable {
     /// The value was replaced by that of the policy, in the commit of this revision.
     case replaced(StoreRevision)
-    /// The value was restored from a backup whose newest commit has this date, in the commit of this revision.
-    case restored(StoreRevision, from: URL, of: Date)
     /// The value could not be replaced. The read throws the error, and the next read tries again.
     case failed(StorageError)
   }
@@ -17,6 +14,4 @@ public struct HandledDamage: Sendable {
   public let damage: DamageReport
   /// What was done.
   public let outcome: Outcome
-  /// The reasons why the earlier parts of the policy, such as a backup, could not be used.
-  public let obstacles: [StorageError]
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A type-erased value that can be encoded and decoded, for payloads of mixed types.
 ///
 /// ```swift
@@ -60,6 +62,19 @@ extension AnyCodable: Codable {
     case .array(let values): try container.encode(values)
     case .dictionary(let values): try container.encode(values)
     }
+  }
+}
+
+extension AnyCodable {
+  /// Creates a value from a variable, as JSON has it.
+  ///
+  /// ```swift
+  /// let age = 31, tags = ["a", "b"]
+  /// let payload: [String: AnyCodable] = ["age": try AnyCodable(age), "tags": try AnyCodable(tags)]
+  /// ```
+  /// - Throws: the error of the encoder, as for a number that is not finite.
+  public init(_ value: some Encodable) throws {
+    self = try JSONDecoder().decode(AnyCodable.self, from: try JSONEncoder().encode(value))
   }
 }
 

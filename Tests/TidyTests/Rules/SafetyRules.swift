@@ -74,9 +74,6 @@ let stringKeyExceptions: [StringKeyException] = [
     path: "Sources/CofferRouter/Models/StorageConfiguration.swift", text: "[String: any StorageEngine]",
     reason: "names that the application defines"),
   StringKeyException(
-    path: "Sources/CofferRouter/Models/AnyCodable+Values.swift", text: "[String: Any]",
-    reason: "the representation of objects in Foundation"),
-  StringKeyException(
     path: "Sources/CofferRouter/Models/AnyCodable.swift", text: "[String: AnyCodable]",
     reason: "the representation of objects in Foundation's coders"),
   StringKeyException(

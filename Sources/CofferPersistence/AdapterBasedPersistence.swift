@@ -31,8 +31,8 @@ public actor AdapterBasedPersistence: PersistenceCapability {
       store = TypedStore(engine: adapter.engine, codec: codec, origin: adapter.origin)
     } else {
       store = TypedStore(
-        engine: AdapterEngine(adapter), codec: codec, cacheCapacity: 0, damagePolicy: .fail, onDamageHandled: nil,
-        encodesAllTypes: true)
+        engine: AdapterEngine(adapter), codec: codec, cache: CachePolicy(maximumCount: 0), writePolicy: .through,
+        damagePolicy: .fail, onDamageHandled: nil, schema: nil, encodesAllTypes: true)
     }
   }
 
@@ -40,19 +40,9 @@ public actor AdapterBasedPersistence: PersistenceCapability {
   /// - Parameters:
   ///   - engine: the engine that stores the bytes.
   ///   - codec: the codec of values other than `Data` and `String`.
-  ///   - origin: the origin of the commits; a new one by default.
-  public init(engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), origin: StoreOrigin = StoreOrigin()) {
-    store = TypedStore(engine: engine, codec: codec, origin: origin)
-  }
-
-  /// Creates persistence over an engine, with policies for its cache and its writes.
-  /// - Parameters:
-  ///   - engine: the engine that stores the bytes.
-  ///   - codec: the codec of values other than `Data` and `String`.
   ///   - cache: the limits of the cached values.
   ///   - writePolicy: when saved values are committed; see `WritePolicy`.
   ///   - origin: the origin of the commits; a new one by default.
-  @_disfavoredOverload
   public init(
     engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cache: CachePolicy = CachePolicy(),
     writePolicy: WritePolicy = .through, origin: StoreOrigin = StoreOrigin()

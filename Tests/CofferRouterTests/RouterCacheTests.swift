@@ -21,12 +21,4 @@ import Testing
     for key in [common, own] { #expect(try await router.get(key) == 1) }
     try await router.close()
   }
-
-  @Test func theCapacityIsThatOfThePolicy() {
-    var configuration = StorageConfiguration()
-    #expect(configuration.cacheCapacity == 10_000)
-    configuration.cachePolicy.timeToLive = 60
-    configuration.cacheCapacity = 7
-    #expect(configuration.cachePolicy.maximumCount == 7 && configuration.cachePolicy.timeToLive == 60)
-  }
 }

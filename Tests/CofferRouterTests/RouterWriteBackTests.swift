@@ -16,7 +16,7 @@ import Testing
   }
 
   private func router(_ other: (any StorageEngine)? = nil) -> StorageRouter {
-    let policy = WritePolicy.back(WriteBackPolicy(clock: clock))
+    let policy = WritePolicy.back(clock: clock)
     return StorageRouter(
       configuration: configured {
         $0.engines = ["e": other ?? engine, "through": MemoryEngine()]
@@ -86,7 +86,7 @@ import Testing
   func through() async throws {
     let fixture = try RouterFixture()
     let settings = configured {
-      $0.writePolicy = .back(WriteBackPolicy(clock: clock))
+      $0.writePolicy = .back(clock: clock)
       $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test")
       $0.unregisteredKeys = .allow
     }
@@ -138,7 +138,7 @@ import Testing
     let path = fixture.path("store.db")
     let domain = StorageDomain.database(URL(fileURLWithPath: path))
     let settings = configured {
-      $0.writePolicy = .back(WriteBackPolicy(window: .seconds(3_600)))
+      $0.writePolicy = .back(window: .seconds(3_600))
       $0.encryption.key = .provider(FixedKeyMaterial(first: 1), named: "test")
     }
     let (kept, secret) = (

@@ -307,8 +307,8 @@ import Testing
   @Test func aDatabaseTransactionRefusesAKeyWithAPendingWrite() async throws {
     let directory = try TemporaryDirectory()
     let engine = try await SQLiteEngine.open(at: directory.path("store.db"))
-    let policy = WriteBackPolicy(window: .seconds(3_600))
-    let (store, database) = (TypedStore(engine: engine, writePolicy: .back(policy)), SQLiteDatabase(engine: engine))
+    let policy = WritePolicy.back(window: .seconds(3_600))
+    let (store, database) = (TypedStore(engine: engine, writePolicy: policy), SQLiteDatabase(engine: engine))
     try await store.save(1, for: "count")
     await #expect(throws: StorageError.self) {
       try await database.write { transaction in _ = try store.load(Int.self, for: "count", in: transaction) }

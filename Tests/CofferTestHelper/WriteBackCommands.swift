@@ -12,8 +12,8 @@ func runWriteBack(_ command: String, _ path: String, _ rest: [String]) async thr
 /// Saves increasing numbers without end, each under its own key and under `last` and `copy` in one batch, and prints
 /// each.
 private func writeBack(_ path: String, window: Int, from first: Int) async throws {
-  let policy = WriteBackPolicy(window: .milliseconds(window))
-  let store = TypedStore(engine: try await SQLiteEngine.open(at: path), writePolicy: .back(policy))
+  let policy = WritePolicy.back(window: .milliseconds(window))
+  let store = TypedStore(engine: try await SQLiteEngine.open(at: path), writePolicy: policy)
   say("ready")
   var number = first
   while true {

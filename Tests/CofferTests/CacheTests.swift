@@ -151,7 +151,7 @@ import Testing
 
   // Requirement 1.35
   @Test func theCacheIsBoundedAndKeepsWhatIsUsed() async throws {
-    let store = TypedStore(engine: memory, cacheCapacity: 10)
+    let store = TypedStore(engine: memory, cache: CachePolicy(maximumCount: 10))
     try await store.save(-1, for: "hot")
     for index in 0..<100 {
       try await store.save(index, for: "key\(index)")
@@ -162,7 +162,7 @@ import Testing
     #expect(held.count <= 10)
     #expect(held.contains(99))
     for capacity in [0, 1] {
-      let tiny = TypedStore(engine: memory, cacheCapacity: capacity)
+      let tiny = TypedStore(engine: memory, cache: CachePolicy(maximumCount: capacity))
       try await tiny.save(1, for: "a")
       try await tiny.save(2, for: "b")
       try await tiny.save(3, for: "c")
@@ -179,7 +179,8 @@ import Testing
   @Test(arguments: [4, 1_024]) func aCachedReadIsNeverOlderThanAFinishedSave(capacity: Int) async throws {
     let engine = MemoryEngine(journalCapacity: 64)
     let stores = [
-      TypedStore(engine: engine, cacheCapacity: capacity), TypedStore(engine: engine, cacheCapacity: capacity),
+      TypedStore(engine: engine, cache: CachePolicy(maximumCount: capacity)),
+      TypedStore(engine: engine, cache: CachePolicy(maximumCount: capacity)),
     ]
     let keys = try (0..<4).map { try KeyName("key\($0)") }
     let published = keys.map { _ in Published() }

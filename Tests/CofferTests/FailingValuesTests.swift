@@ -37,7 +37,7 @@ import Testing
   @Test("A failed read is repeated, and a failure that persists is delivered once")
   func repeated() async throws {
     let engine = FaultInjectingEngine(memory)
-    let store = TypedStore(engine: engine, cacheCapacity: 0)
+    let store = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 0))
     try await store.save(1, for: "a")
     engine.inject(.fail(locked), into: .snapshot, times: 2)
     var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
@@ -49,7 +49,7 @@ import Testing
   @Test("A change during an outage is read at once, without waiting for the next attempt")
   func changed() async throws {
     let engine = FaultInjectingEngine(memory)
-    let store = TypedStore(engine: engine, cacheCapacity: 0)
+    let store = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 0))
     engine.inject(.fail(StorageError(.damaged, "The bytes differ.", key: "a")), into: .snapshot)
     var values = store.values(of: KeyName("a"), as: Int.self).makeAsyncIterator()
     #expect(code(await values.next()) == .damaged)

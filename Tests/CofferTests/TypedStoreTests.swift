@@ -24,7 +24,7 @@ import Testing
   // Requirement 1.3
   @Test(arguments: [JSONCodec() as any StoreCodec, JSONCodec(sortedKeys: true), PropertyListCodec()])
   func everyCodecKeepsValues(codec: any StoreCodec) async throws {
-    let store = TypedStore(engine: engine, codec: codec, cacheCapacity: 0)
+    let store = TypedStore(engine: engine, codec: codec, cache: CachePolicy(maximumCount: 0))
     try await store.save(Note(title: "é", count: -3), for: "note")
     try await store.save(42, for: "number")
     try await store.save([1.5, .infinity.nextDown], for: "list")
@@ -41,7 +41,7 @@ import Testing
       func encode<T: Encodable>(_ value: T) throws -> Data { throw Refused() }
       func decode<T: Decodable>(_ type: T.Type, from data: Data) throws -> T { throw Refused() }
     }
-    let store = TypedStore(engine: engine, codec: Refusing(), cacheCapacity: 0)
+    let store = TypedStore(engine: engine, codec: Refusing(), cache: CachePolicy(maximumCount: 0))
     let bytes = Data([0, 0xFF, 0xC3, 0x28])
     let text = "\u{FEFF}a\0e\u{301}\u{FFFD}👩‍👩‍👧"
     try await store.save(bytes, for: "bytes")
@@ -148,7 +148,10 @@ import Testing
 
   // Requirement 1.40
   @Test func manyTasksAndStoresLoseNoUpdate() async throws {
-    let stores = [TypedStore(engine: engine), TypedStore(engine: engine), TypedStore(engine: engine, cacheCapacity: 0)]
+    let stores = [
+      TypedStore(engine: engine), TypedStore(engine: engine),
+      TypedStore(engine: engine, cache: CachePolicy(maximumCount: 0)),
+    ]
     try await withThrowingTaskGroup { group in
       for index in 0..<300 {
         group.addTask { _ = try await stores[index % 3].update("n", default: 0) { $0 += 1 } }

@@ -27,7 +27,7 @@ func measureRouter(_ bench: inout Bench) async throws {
   func router(cacheCapacity: Int) async throws -> StorageRouter {
     var configuration = StorageConfiguration()
     configuration.engines["bench"] = engine
-    configuration.cacheCapacity = cacheCapacity
+    configuration.cachePolicy.maximumCount = cacheCapacity
     let router = StorageRouter(configuration: configuration)
     try await router.registerCatalog(BenchCatalog())
     return router

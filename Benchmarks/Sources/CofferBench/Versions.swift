@@ -57,10 +57,11 @@ private func measureVersionedGets(_ bench: inout Bench, _ directory: URL) async 
     try await bench.measure(
       operation, count: count,
       [
-        Variant(subject: "unversioned", run: gets(TypedStore(engine: engine, cacheCapacity: capacity))),
+        Variant(
+          subject: "unversioned", run: gets(TypedStore(engine: engine, cache: CachePolicy(maximumCount: capacity)))),
         Variant(
           subject: "versioned", limit: limit,
-          run: gets(try TypedStore(engine: engine, schema: prices(), cacheCapacity: capacity))),
+          run: gets(try TypedStore(engine: engine, schema: prices(), cache: CachePolicy(maximumCount: capacity)))),
       ])
   }
   try await engine.close()
@@ -69,8 +70,8 @@ private func measureVersionedGets(_ bench: inout Bench, _ directory: URL) async 
 private func measureMigrations(_ bench: inout Bench, _ directory: URL) async throws {
   let values = try Values(count: 100_000)
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("migrated.db").path)
-  let plain = TypedStore(engine: engine, cacheCapacity: 0)
-  let store = try TypedStore(engine: engine, schema: prices(), cacheCapacity: 0)
+  let plain = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 0))
+  let store = try TypedStore(engine: engine, schema: prices(), cache: CachePolicy(maximumCount: 0))
   let older = values.keys.enumerated().map { ($1, Price1(product: "product \($0)", amount: "\($0)")) }
   /// Stores the values of the first version anew, which is not measured, and returns the time of `body` per value.
   func timed(_ body: () async throws -> Void) async throws -> [Double] {

@@ -8,7 +8,7 @@ func measureWriteBack(_ bench: inout Bench, _ directory: URL) async throws {
   let engine = try await SQLiteEngine.open(at: directory.appendingPathComponent("writeback.db").path)
   let store = TypedStore(
     engine: engine, cache: CachePolicy(maximumBytes: 8 << 20),
-    writePolicy: .back(WriteBackPolicy(maximumPendingBytes: 64 << 20)))
+    writePolicy: .back(maximumPendingBytes: 64 << 20))
   try await bench.measure(
     "writeback.put", count: 100_000,
     [

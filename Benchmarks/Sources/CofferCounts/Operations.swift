@@ -125,7 +125,7 @@ private func countRouter() async throws {
   func router(cacheCapacity: Int) async throws -> StorageRouter {
     var configuration = StorageConfiguration()
     configuration.engines["memory"] = engine
-    configuration.cacheCapacity = cacheCapacity
+    configuration.cachePolicy.maximumCount = cacheCapacity
     let router = StorageRouter(configuration: configuration)
     try await router.registerCatalog(Catalog())
     return router
@@ -182,7 +182,7 @@ private func countEncrypted(_ directory: URL) async throws {
 private func countWriteBack(_ path: String) async throws {
   let store = TypedStore(
     engine: try await SQLiteEngine.open(at: path), cache: CachePolicy(maximumBytes: 8 << 20),
-    writePolicy: .back(WriteBackPolicy(maximumPendingBytes: 64 << 20)))
+    writePolicy: .back(maximumPendingBytes: 64 << 20))
   try await count("write-back, save", times: 2, of: 1_000) { round in
     for index in 0..<1_000 { try await store.save(values[(index + round) % 1_000], for: keys[index]) }
     try await store.flush()

@@ -49,19 +49,19 @@ public final class TypedStore: Sendable {
   /// - Parameters:
   ///   - engine: the engine that stores the bytes.
   ///   - codec: the codec of values other than `Data` and `String`.
-  ///   - cacheCapacity: the maximum number of cached decoded values; 0 disables the cache. At least the most recently
-  ///     used half of them is retained.
+  ///   - cache: the limits of the cached decoded values.
+  ///   - writePolicy: when saved values are committed: before `save` returns by default.
   ///   - origin: the origin of the store's commits; a new one by default.
   ///   - damagePolicy: the treatment of damaged values; the bytes that it returns are stored as they are.
   ///   - onDamageHandled: called when the policy has replaced a damaged value, or could not.
   public convenience init(
-    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
-    origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
+    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cache: CachePolicy = CachePolicy(),
+    writePolicy: WritePolicy = .through, origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)? = nil
   ) {
     self.init(
-      engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
-      onDamageHandled: onDamageHandled, cachePolicy: nil)
+      engine: engine, codec: codec, cache: cache, writePolicy: writePolicy, origin: origin, damagePolicy: damagePolicy,
+      onDamageHandled: onDamageHandled, schema: nil)
   }
 
   /// Creates a typed store whose values have versions, and are migrated when they are read.
@@ -73,14 +73,14 @@ public final class TypedStore: Sendable {
   ///   - engine: the engine that stores the bytes.
   ///   - schema: the schemas of the values.
   ///   - codec: the codec of values other than `Data` and `String`.
-  ///   - cacheCapacity: the maximum number of cached decoded values; 0 disables the cache.
+  ///   - cache: the limits of the cached decoded values.
   ///   - origin: the origin of the store's commits; a new one by default.
   ///   - damagePolicy: the treatment of damaged values; the bytes that it returns are stored as they are.
   ///   - onDamageHandled: called when the policy has replaced a damaged value, or could not.
   /// - Throws: `StorageError` with code `unsupported` if the engine has no attributes, preconditions or snapshots.
   public convenience init(
-    engine: any StorageEngine, schema: StoreSchema, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int = 10_000,
-    origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
+    engine: any StorageEngine, schema: StoreSchema, codec: any StoreCodec = JSONCodec(),
+    cache: CachePolicy = CachePolicy(), origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data> = .fail,
     onDamageHandled: (@Sendable (HandledDamage) -> Void)? = nil
   ) throws {
     guard
@@ -90,17 +90,16 @@ public final class TypedStore: Sendable {
         "versions of values", advice: "Use one of the built-in engines.", location: engine.description)
     }
     self.init(
-      engine: engine, codec: codec, cacheCapacity: cacheCapacity, origin: origin, damagePolicy: damagePolicy,
+      engine: engine, codec: codec, cache: cache, writePolicy: .through, origin: origin, damagePolicy: damagePolicy,
       onDamageHandled: onDamageHandled, schema: schema)
   }
 
   /// - Parameters:
   ///   - encodesAllTypes: whether the codec also encodes `Data` and `String`.
   package init(
-    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cacheCapacity: Int,
+    engine: any StorageEngine, codec: any StoreCodec = JSONCodec(), cache: CachePolicy, writePolicy: WritePolicy,
     origin: StoreOrigin = StoreOrigin(), damagePolicy: DamagePolicy<Data>,
-    onDamageHandled: (@Sendable (HandledDamage) -> Void)?, schema: StoreSchema? = nil,
-    cachePolicy: CachePolicy? = nil, writePolicy: WritePolicy = .through, encodesAllTypes: Bool = false
+    onDamageHandled: (@Sendable (HandledDamage) -> Void)?, schema: StoreSchema?, encodesAllTypes: Bool = false
   ) {
     self.engine = engine
     self.origin = origin
@@ -108,8 +107,8 @@ public final class TypedStore: Sendable {
     reads = SharedReads(engine)
     damage = DamageHandler(damagePolicy, engine, origin: origin, onHandled: onDamageHandled)
     coding = ByteCoding(codec: codec, engine: engine, schema: schema, encodesAllTypes: encodesAllTypes)
-    cache = DecodedCache(engine: engine, policy: cachePolicy ?? CachePolicy(maximumCount: cacheCapacity))
-    pending = WriteBuffer(engine: engine, cache: cache, origin: origin, policy: writePolicy)
+    self.cache = DecodedCache(engine: engine, policy: cache)
+    pending = WriteBuffer(engine: engine, cache: self.cache, origin: origin, policy: writePolicy)
   }
 
   /// The codec of every type except `Data` and `String`.

@@ -52,7 +52,7 @@ struct StoreContent {
         return values.members(of: key).first.flatMap { $0.key == key ? .present(size: $0.size, changed: $0.date) : nil }
           ?? .absent
       }
-      let summary = KeyFamilySummary(values.members(of: key))
+      let summary = StorageRouter.FamilySummary(values.members(of: key))
       return summary.count == 0
         ? .absent : .members(count: summary.count, size: summary.size, changed: summary.changed)
     case .empty: return .absent

@@ -58,7 +58,7 @@ public struct StorageConfiguration: Sendable {
   /// policy returns are stored as they are.
   public var damagePolicies: [StorageDomain: DamagePolicy<Data>] = [:]
   /// Called when a policy has replaced a damaged value, or could not.
-  public var onDamageHandled: (@Sendable (HandledDamage) -> Void)?
+  public var onDamageHandled: (@Sendable (TypedStore.HandledDamage) -> Void)?
   /// The settings of sync with other devices.
   public var sync = StorageConfiguration.Sync()
   /// Whether every store is replaced by one in memory that is lost with the router, as for tests and previews; `false`
@@ -75,12 +75,6 @@ public struct StorageConfiguration: Sendable {
   public var writePolicy = WritePolicy.through
   /// When values are committed, by the domain of their store.
   public var writePolicies: [StorageDomain: WritePolicy] = [:]
-  /// The maximum number of decoded values that are cached for each store, 10,000 by default; 0 disables the cache: that
-  /// of ``cachePolicy``.
-  public var cacheCapacity: Int {
-    get { cachePolicy.maximumCount }
-    set { cachePolicy.maximumCount = newValue }
-  }
   /// The domain in which the router stores its own state: overrides of sync policies.
   public var stateDomain = StorageDomain.userDefaults()
 

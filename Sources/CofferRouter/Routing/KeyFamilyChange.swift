@@ -18,22 +18,24 @@ public enum KeyFamilyChange<ID: KeyFamilyID>: Hashable, Sendable {
   }
 }
 
-/// The number and the size of the stored values of a ``KeyFamily``.
-public struct KeyFamilySummary: Codable, Hashable, Sendable {
-  /// The number of values.
-  public var count = 0
-  /// The total size in bytes; `nil` if the store does not report it without reading the values, as with secrets.
-  public var size: Int? = 0
-  /// The date of the newest change that the journal of the store still has; `nil` if there is none.
-  public var changed: Date?
+extension StorageRouter {
+  /// The number and the size of the stored values of a ``KeyFamily``.
+  public struct FamilySummary: Codable, Hashable, Sendable {
+    /// The number of values.
+    public var count = 0
+    /// The total size in bytes; `nil` if the store does not report it without reading the values, as with secrets.
+    public var size: Int? = 0
+    /// The date of the newest change that the journal of the store still has; `nil` if there is none.
+    public var changed: Date?
 
-  init(_ members: some Sequence<StoreEntry.Summary>) {
-    for member in members { add(member) }
-  }
+    init(_ members: some Sequence<StoreEntry.Summary>) {
+      for member in members { add(member) }
+    }
 
-  mutating func add(_ member: StoreEntry.Summary) {
-    count += 1
-    size = size.flatMap { total in member.size.map { total + $0 } }
-    changed = [changed, member.date].compactMap { $0 }.max()
+    mutating func add(_ member: StoreEntry.Summary) {
+      count += 1
+      size = size.flatMap { total in member.size.map { total + $0 } }
+      changed = [changed, member.date].compactMap { $0 }.max()
+    }
   }
 }

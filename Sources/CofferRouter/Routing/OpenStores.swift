@@ -159,7 +159,7 @@ final class OpenStores: Sendable {
       if configuration.engine(at: location) == nil { try? await engine.close() }
       throw error
     }
-    if case .back(_) = configuration.writePolicy(at: location) { return encryption }
+    if case .back = configuration.writePolicy(at: location) { return encryption }
     return declarations.at(location).encrypts ? encryption : engine
   }
 
@@ -174,10 +174,10 @@ final class OpenStores: Sendable {
   ) -> TypedStore {
     let declared = declarations.at(location)
     return TypedStore(
-      engine: engine, cacheCapacity: configuration.cacheCapacity, origin: origin,
+      engine: engine, cache: configuration.cachePolicy(at: location),
+      writePolicy: configuration.writePolicy(at: location), origin: origin,
       damagePolicy: configuration.damagePolicy(at: location), onDamageHandled: configuration.onDamageHandled,
-      schema: StoreSchema { declared.schema(of: $0) },
-      cachePolicy: configuration.cachePolicy(at: location), writePolicy: configuration.writePolicy(at: location))
+      schema: StoreSchema { declared.schema(of: $0) })
   }
 
   /// The open stores with their locations.

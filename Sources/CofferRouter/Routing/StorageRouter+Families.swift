@@ -50,7 +50,9 @@ extension StorageRouter {
   /// Returns the number of the members with a value, their total size and the date of the last change, without reading
   /// the values.
   /// - Throws: `StorageError`: `unsupported` if the engine has no listings.
-  public nonisolated func summary<ID, Value>(of family: KeyFamily<ID, Value>) async throws -> KeyFamilySummary {
+  public nonisolated func summary<ID, Value>(of family: KeyFamily<ID, Value>) async throws
+    -> StorageRouter.FamilySummary
+  {
     let resolved = try await resolve(family)
     return try await resolved.store.familySummary(resolved.record.key)
   }
@@ -182,10 +184,10 @@ extension KeyFamily {
 
 extension TypedStore {
   /// Returns the summary of all values whose keys start with a prefix, from one state, with one page in memory at once.
-  func familySummary(_ prefix: KeyName) async throws -> KeyFamilySummary {
+  func familySummary(_ prefix: KeyName) async throws -> StorageRouter.FamilySummary {
     try await flush()
     return try await engine.withSnapshot { snapshot in
-      var summary = KeyFamilySummary([])
+      var summary = StorageRouter.FamilySummary([])
       var last: KeyName?
       while true {
         let page = try await snapshot.summaries(prefix: prefix, after: last, limit: 1_000)

@@ -16,9 +16,9 @@ extension StorageRouter {
 
   /// The writes of all stores that are not committed yet. `failure` is the error of one of the stores whose last commit
   /// has failed.
-  public nonisolated var pendingWrites: PendingWrites {
+  public nonisolated var pendingWrites: TypedStore.PendingWrites {
     let all = openStores.open.map(\.store.pendingWrites)
-    return PendingWrites(
+    return TypedStore.PendingWrites(
       count: all.reduce(0) { $0 + $1.count }, bytes: all.reduce(0) { $0 + $1.bytes },
       failure: all.lazy.compactMap(\.failure).first, isLogged: all.allSatisfy { $0.count == 0 || $0.isLogged })
   }

@@ -44,8 +44,8 @@ import Testing
 
   @Test func aHundredWritersAndFlushersLoseNothing() async throws {
     let memory = MemoryEngine()
-    let policy = WriteBackPolicy(window: .milliseconds(1), maximumPendingBytes: 2_000)
-    let store = TypedStore(engine: memory, writePolicy: .back(policy))
+    let policy = WritePolicy.back(window: .milliseconds(1), maximumPendingBytes: 2_000)
+    let store = TypedStore(engine: memory, writePolicy: policy)
     try await withThrowingTaskGroup { group in
       for writer in 0..<100 {
         group.addTask {
@@ -77,9 +77,9 @@ import Testing
     var random = SeededGenerator(seed: seed)
     let memory = MemoryEngine()
     let engine = FaultInjectingEngine(memory)
-    let policy = WriteBackPolicy(maximumPendingBytes: 400, clock: ManualClock())
+    let policy = WritePolicy.back(maximumPendingBytes: 400, clock: ManualClock())
     let cache = CachePolicy(maximumCount: 6, maximumBytes: 200)
-    let store = TypedStore(engine: engine, cache: cache, writePolicy: .back(policy))
+    let store = TypedStore(engine: engine, cache: cache, writePolicy: policy)
     let keys = try (0..<8).map { try KeyName("k\($0)") }
     var model: [KeyName: String] = [:]
     for step in 0..<1_500 {
@@ -122,8 +122,8 @@ import Testing
       try Test.cancel("mounting a small file system needs root")
     }
     let engine = try await SQLiteEngine.open(at: disk.path + "/store.db")
-    let policy = WriteBackPolicy(clock: ManualClock())
-    let store = TypedStore(engine: engine, writePolicy: .back(policy))
+    let policy = WritePolicy.back(clock: ManualClock())
+    let store = TypedStore(engine: engine, writePolicy: policy)
     for number in 0..<8 { try await store.save(Data(repeating: UInt8(number), count: 100_000), for: "v\(number)") }
     try disk.fill()
     #expect(await codeThrown { try await store.flush() } == .diskFull)

@@ -16,8 +16,8 @@ import Testing
   private func open(limit: Int = 8 << 20) async throws -> (TypedStore, SlotEngine) {
     let engine = try await SlotEngine.files(in: directory.path("files"))
     try FileManager.default.createDirectory(atPath: obstacle, withIntermediateDirectories: true)
-    let policy = WriteBackPolicy(maximumPendingBytes: limit, clock: clock)
-    return (TypedStore(engine: engine, writePolicy: .back(policy)), engine)
+    let policy = WritePolicy.back(maximumPendingBytes: limit, clock: clock)
+    return (TypedStore(engine: engine, writePolicy: policy), engine)
   }
 
   @Test func aRefusalNamesItsKeysWhichStayPending() async throws {

@@ -10,8 +10,8 @@ import Testing
   let clock = ManualClock()
 
   private func store(_ engine: (any StorageEngine)? = nil, limit: Int = 8 << 20) -> TypedStore {
-    let policy = WriteBackPolicy(maximumPendingBytes: limit, clock: clock)
-    return TypedStore(engine: engine ?? memory, writePolicy: .back(policy))
+    let policy = WritePolicy.back(maximumPendingBytes: limit, clock: clock)
+    return TypedStore(engine: engine ?? memory, writePolicy: policy)
   }
 
   // Requirement 1.33

@@ -18,7 +18,7 @@ import Testing
   private func names() -> [String] { (try? FileManager.default.contentsOfDirectory(atPath: logs).sorted()) ?? [] }
 
   private func pending(_ engine: SQLiteEngine, room: Int = 8 << 20) -> TypedStore {
-    TypedStore(engine: engine, writePolicy: .back(WriteBackPolicy(window: .seconds(3_600), maximumPendingBytes: room)))
+    TypedStore(engine: engine, writePolicy: .back(window: .seconds(3_600), maximumPendingBytes: room))
   }
 
   /// Leaves a log as a killed process does: the file of a living store, copied under a name of its own.

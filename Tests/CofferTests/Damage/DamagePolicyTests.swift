@@ -9,9 +9,9 @@ import Testing
 
 /// What was handled, in order.
 final class Handled: Sendable {
-  private let all = Locked<[HandledDamage]>([])
+  private let all = Locked<[TypedStore.HandledDamage]>([])
 
-  func add(_ handled: HandledDamage) { all.withLock { $0.append(handled) } }
+  func add(_ handled: TypedStore.HandledDamage) { all.withLock { $0.append(handled) } }
 
   var outcomes: [String] {
     all.withLock { $0 }.map { handled in
@@ -21,7 +21,6 @@ final class Handled: Sendable {
       }
     }
   }
-  var last: HandledDamage? { all.withLock { $0.last } }
 }
 
 /// Policies for damaged values, over real stores whose bits were flipped.

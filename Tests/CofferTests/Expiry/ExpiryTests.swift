@@ -52,7 +52,7 @@ import Testing
     let engine = MemoryEngine(clock: clock.storeClock)
     let key = KeyName("token")
     try await TypedStore(engine: engine).save(Note(title: "a"), for: key, expires: clock.now + 60)
-    let store = TypedStore(engine: engine, cacheCapacity: 4)
+    let store = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 4))
     _ = try await store.load(Note.self, for: key)
     for number in 0..<5 { try await store.save(number, for: KeyName("other/\(number)")) }
     _ = try await store.loadAll(Note.self, keys: [key])

@@ -16,14 +16,14 @@ package final class DamageHandler: Sendable {
   package let policy: DamagePolicy<Data>
   private let engine: any StorageEngine
   private let origin: StoreOrigin
-  private let onHandled: (@Sendable (HandledDamage) -> Void)?
+  private let onHandled: (@Sendable (TypedStore.HandledDamage) -> Void)?
   private let patience: Duration
   private let underWay = Locked<[KeyName: Promise<Void>]>([:])
 
   /// - Parameter patience: the time for which a read waits for a policy.
   init(
     _ policy: DamagePolicy<Data>, _ engine: any StorageEngine, origin: StoreOrigin,
-    patience: Duration = .seconds(10), onHandled: (@Sendable (HandledDamage) -> Void)?
+    patience: Duration = .seconds(10), onHandled: (@Sendable (TypedStore.HandledDamage) -> Void)?
   ) {
     self.policy = policy
     self.engine = engine
@@ -106,8 +106,8 @@ package final class DamageHandler: Sendable {
   }
 
   /// Passes on what was done about a damaged value.
-  private func emit(_ damage: DamageReport, _ outcome: HandledDamage.Outcome) {
-    onHandled?(HandledDamage(damage: damage, outcome: outcome))
+  private func emit(_ damage: DamageReport, _ outcome: TypedStore.HandledDamage.Outcome) {
+    onHandled?(TypedStore.HandledDamage(damage: damage, outcome: outcome))
   }
 
   private func commit(

@@ -17,7 +17,7 @@ public import CofferCore
 /// - The replacement is committed on the condition that the damaged value is still there. Of any number of readers in
 ///   several processes one stores a replacement, all read it, and a value that another writer commits meanwhile stays.
 /// - If a replacement cannot be made, the read throws `damaged` with the reason, and the next read tries again.
-/// - ``HandledDamage`` tells what was done. The commit is in the journal like any other.
+/// - ``TypedStore/HandledDamage`` tells what was done. The commit is in the journal like any other.
 ///
 /// A policy applies to a value that is known to be damaged, and to nothing else:
 /// - not to bytes that are intact but cannot be decoded (`decodingFailed`), which a newer version of the application

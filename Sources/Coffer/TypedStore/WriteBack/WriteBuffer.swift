@@ -74,18 +74,20 @@ package final class WriteBuffer: Sendable {
   private let encryption: SelectiveEncryption?
   private let cache: DecodedCache?
   private let origin: StoreOrigin
-  private let policy: WriteBackPolicy
+  private let window: Duration
+  private let maximumPendingBytes: Int
+  private let clock: any Clock<Duration>
   private let location: String
   private let capabilities: StoreCapabilities
   private let state = Locked(State())
 
   init?(engine: any StorageEngine, cache: DecodedCache?, origin: StoreOrigin, policy: WritePolicy) {
-    guard case .back(let policy) = policy else { return nil }
+    guard case .back(let window, let maximumPendingBytes, let clock) = policy else { return nil }
     self.engine = engine
     encryption = engine as? SelectiveEncryption
     self.cache = cache
     self.origin = origin
-    self.policy = policy
+    (self.window, self.maximumPendingBytes, self.clock) = (window, maximumPendingBytes, clock)
     location = engine.description
     capabilities = engine.capabilities
   }
@@ -108,10 +110,10 @@ package final class WriteBuffer: Sendable {
     return removal
   }
 
-  var pendingWrites: PendingWrites {
+  var pendingWrites: TypedStore.PendingWrites {
     state.withLock { state in
       let count = state.writes.count + state.taken.keys.count(where: { state.writes[$0] == nil })
-      return PendingWrites(
+      return TypedStore.PendingWrites(
         count: count, bytes: state.size + state.takenSize, failure: state.failure,
         isLogged: state.log != nil && state.isLogged)
     }
@@ -143,7 +145,7 @@ package final class WriteBuffer: Sendable {
       return (written.key, EncodedValue(data, attributes), written.box)
     }
     let size = items.reduce(0) { $0 + Self.size(of: $1) }
-    guard size <= policy.maximumPendingBytes else { return false }
+    guard size <= maximumPendingBytes else { return false }
     while try !add(items, size, batch.durability) {
       try await flush()
       guard state.withLock({ $0.log })?.hasRoom(for: items.map(Self.logged)) ?? true else { return false }
@@ -155,7 +157,7 @@ package final class WriteBuffer: Sendable {
     guard !state.isLogCreated else { return state.log }
     state.isLogCreated = true
     // A record has a header of its own, and writes that later ones replace take room, too.
-    let room = min(max(0, policy.maximumPendingBytes), 128 << 20) / 4 * 5 + 65_536
+    let room = min(max(0, maximumPendingBytes), 128 << 20) / 4 * 5 + 65_536
     state.log = try? ((encryption?.plain ?? engine) as? SQLiteEngine)?.writeLog(room)
     return state.log
   }
@@ -174,7 +176,7 @@ package final class WriteBuffer: Sendable {
           .closed, "The store was closed.", advice: "Nothing was written by this call. Open the store again.",
           location: location)
       }
-      let room = policy.maximumPendingBytes - state.size - state.takenSize
+      let room = maximumPendingBytes - state.size - state.takenSize
       if size > room {
         let replaced = Set(items.map(\.key)).reduce(0) { $0 + (state.writes[$1]?.size ?? 0) }
         guard size <= room + replaced else { return false }
@@ -201,9 +203,9 @@ package final class WriteBuffer: Sendable {
   /// the writes of a store that is no longer used.
   private func waitForWindow(_ state: inout State) {
     guard state.waiting == nil, state.run == nil, !state.writes.isEmpty, state.failure?.code != .closed else { return }
-    let pause = state.failure == nil ? policy.window : max(policy.window, .seconds(1))
+    let pause = state.failure == nil ? window : max(window, .seconds(1))
     state.waiting = Task.detached { [self] in
-      try? await policy.clock.sleep(for: pause)
+      try? await clock.sleep(for: pause)
       self.state.withLock { state in
         guard !Task.isCancelled else { return }
         state.waiting = nil

@@ -9,7 +9,7 @@ func reopenAct(_ stage: Stage) async throws {
     let opened = seconds(since: start)
     // A new typed store has an empty cache, so every value is read from the file.
     // The cache keeps at least half of its capacity, which is therefore twice the number of products.
-    let store = TypedStore(engine: engine, cacheCapacity: 2 * items.count + 2)
+    let store = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 2 * items.count + 2))
     var equal = 0
     let readStart = monotonicNanoseconds()
     for (index, item) in items.enumerated() {

@@ -107,7 +107,8 @@ import Testing
     for forwards in [true, false] {
       let fixture = try PreferenceFixture()
       let base = try await fixture.open()
-      let store = TypedStore(engine: Reversing(base: base, forwardsPropertyLists: forwards), cacheCapacity: 0)
+      let store = TypedStore(
+        engine: Reversing(base: base, forwardsPropertyLists: forwards), cache: CachePolicy(maximumCount: 0))
       try await store.save(true, for: "flag")
       // The reversed bytes are no Boolean: they are data, from which nothing restores the type.
       #expect(try await UserDefaultsAdapter(engine: base).get("flag") == .data(Data("eurt".utf8)))

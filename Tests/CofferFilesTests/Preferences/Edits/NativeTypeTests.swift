@@ -25,7 +25,7 @@ import Testing
     _ value: T, _ expected: PreferenceValue, in adapter: UserDefaultsAdapter,
     sourceLocation: SourceLocation = #_sourceLocation
   ) async throws {
-    let store = TypedStore(engine: adapter.engine, cacheCapacity: 0)
+    let store = TypedStore(engine: adapter.engine, cache: CachePolicy(maximumCount: 0))
     try await store.save(value, for: "value")
     #expect(try await adapter.get("value") == expected, sourceLocation: sourceLocation)
     #expect(try await store.load(T.self, for: "value") == value, sourceLocation: sourceLocation)
@@ -65,7 +65,7 @@ import Testing
     try await roundTrip([1, nil], .data(Data("[1,null]".utf8)), in: adapter)
     try await roundTrip(URL(fileURLWithPath: "/tmp/a b"), "/tmp/a b", in: adapter)
     try await roundTrip(Size(width: 3), .data(Data(#"{"width":3}"#.utf8)), in: adapter)
-    let store = TypedStore(engine: adapter.engine, cacheCapacity: 0)
+    let store = TypedStore(engine: adapter.engine, cache: CachePolicy(maximumCount: 0))
     try await store.save(Double.nan, for: "nan")
     #expect(try await store.load(Double.self, for: "nan")?.isNaN == true)
     // The bytes of an absent optional value are not the text that was there before.
@@ -114,7 +114,7 @@ import Testing
     let fixture = try PreferenceFixture()
     defer { withExtendedLifetime(fixture) {} }
     let adapter = try await fixture.adapter()
-    let store = TypedStore(engine: adapter.engine, cacheCapacity: 0)
+    let store = TypedStore(engine: adapter.engine, cache: CachePolicy(maximumCount: 0))
     try await adapter.set(1, for: "one")
     #expect(try await store.load(Bool.self, for: "one") == true)
     #expect(try await store.load(Double.self, for: "one") == 1)

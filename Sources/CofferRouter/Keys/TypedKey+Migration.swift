@@ -10,10 +10,7 @@ extension TypedKey {
   /// - Parameter migration: creates the migration of the key that it receives. It is called at each use of the key
   ///   until the migration is done.
   public func migrating(_ migration: @escaping @Sendable (TypedKey) -> AnyStorageMigration?) -> TypedKey {
-    TypedKey(
-      name: name, domain: domain, security: security, serializer: serializer, owner: owner, description: description,
-      availability: availability, syncPolicy: syncPolicy, defaultValue: defaultValue, isSensitive: isSensitive,
-      lifetime: lifetime, damage: damagePolicy, migration: migration, schema: parts.schema)
+    TypedKey(parts: parts.with(migration, parts.schema))
   }
 
   /// Creates a key with the names of the parts of a ``StorageKey``.
@@ -36,22 +33,30 @@ extension TypedKey {
     migration: (@Sendable (TypedKey) -> AnyStorageMigration?)? = nil
   ) {
     self.init(
-      name: name, domain: domain, security: security, serializer: serializer, owner: owner,
-      description: description, availability: availability, syncPolicy: syncPolicy, defaultValue: nil,
-      isSensitive: domain.isSecure, lifetime: lifetime, damage: damage, migration: migration)
+      parts: Parts(
+        name: name, domain: domain, security: security, serializer: serializer, owner: owner, description: description,
+        availability: availability, syncPolicy: syncPolicy, migration: nil, defaultValue: nil,
+        isSensitive: domain.isSecure, lifetime: lifetime, damagePolicy: damage, makeMigration: migration))
   }
 
-  private init(
-    name: String, domain: StorageDomain, security: SecurityPolicy, serializer: Serializer<Value>, owner: String,
-    description: String, availability: PlatformAvailability, syncPolicy: SyncPolicy, defaultValue: Value?,
-    isSensitive: Bool, lifetime: Duration?, damage: DamagePolicy<Value>?,
-    migration: (@Sendable (TypedKey) -> AnyStorageMigration?)?,
-    schema: Result<ValueSchema<Value>, StorageError>? = nil
-  ) {
-    parts = Parts(
+  fileprivate init(parts: Parts) { self.parts = parts }
+
+  /// Returns the key with the versions of its values, or the error of their declaration.
+  func with(_ schema: Result<ValueSchema<Value>, StorageError>) -> TypedKey {
+    TypedKey(parts: parts.with(parts.makeMigration, schema))
+  }
+}
+
+extension TypedKey.Parts {
+  fileprivate func with(
+    _ makeMigration: (@Sendable (TypedKey) -> AnyStorageMigration?)?,
+    _ schema: Result<ValueSchema<Value>, StorageError>?
+  ) -> TypedKey.Parts {
+    TypedKey.Parts(
       name: name, domain: domain, security: security, serializer: serializer, owner: owner, description: description,
-      availability: availability, syncPolicy: syncPolicy, migration: nil, defaultValue: defaultValue,
-      isSensitive: isSensitive, lifetime: lifetime, damagePolicy: damage, makeMigration: migration,
+      availability: availability, syncPolicy: syncPolicy, migration: makeMigration == nil ? migration : nil,
+      defaultValue: defaultValue,
+      isSensitive: isSensitive, lifetime: lifetime, damagePolicy: damagePolicy, makeMigration: makeMigration,
       schema: schema)
   }
 }

@@ -29,16 +29,7 @@ extension TypedKey {
   public func versioned(by schema: @autoclosure () throws -> ValueSchema<Value>) -> TypedKey {
     let result: Result<ValueSchema<Value>, StorageError>
     do { result = .success(try schema()) } catch { result = .failure(StoredError.storage(error)) }
-    return TypedKey(parts, schema: result)
-  }
-
-  private init(_ parts: Parts, schema: Result<ValueSchema<Value>, StorageError>) {
-    self.parts = Parts(
-      name: parts.name, domain: parts.domain, security: parts.security, serializer: parts.serializer,
-      owner: parts.owner, description: parts.description, availability: parts.availability,
-      syncPolicy: parts.syncPolicy, migration: parts.migration, defaultValue: parts.defaultValue,
-      isSensitive: parts.isSensitive, lifetime: parts.lifetime, damagePolicy: parts.damagePolicy,
-      makeMigration: parts.makeMigration, schema: schema)
+    return with(result)
   }
 }
 

@@ -19,7 +19,7 @@ func runClients(_ command: String, _ store: String, _ rest: [String]) async thro
   let session = ClientSession(
     engine: try await SQLiteEngine.open(at: store), interval: .seconds(Double(rest[1]) ?? 1))
   let client = try await session.start { NumberClient(persistence: $0) }
-  client.client.number = 7
+  client.number = 7
   say("edited")
   if rest[0] == "exit" {
     try await session.save()

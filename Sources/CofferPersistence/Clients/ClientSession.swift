@@ -6,13 +6,13 @@ import CofferCore
 /// ```swift
 /// let session = ClientSession(engine: engine)
 /// let preferences = try await session.start { UserPreferencesClient(persistence: $0) }
-/// preferences.client.theme = .dark    // stored 0.3 s later, together with all other edits
+/// preferences.theme = .dark    // stored 0.3 s later, together with all other edits
 /// try await session.save()            // or now
 /// ```
 ///
 /// All edits of an interval are one commit, which contains only the values that have changed. An edit that could not be
 /// saved stays pending and is tried again after each interval, but not after the engine was closed;
-/// ``PersistedClient/lastError`` states why. A client is saved even if the session is released before.
+/// ``lastError`` states why. A client is saved even if the session is released before.
 ///
 /// Edits are in memory for up to the interval: call ``save()`` before the process ends.
 public final class ClientSession: Sendable {
@@ -20,6 +20,7 @@ public final class ClientSession: Sendable {
     var keys: Set<KeyName> = []
     var edited: [ObjectIdentifier: SavedClient] = [:]
     var isSaving = false
+    var error: StorageError?
     var isTimerRunning = false
   }
 
@@ -48,14 +49,15 @@ public final class ClientSession: Sendable {
   /// - Parameters:
   ///   - prefix: the text before the keys of the client; needed if several clients have the same keys.
   ///   - create: creates the client with the persistence that it must use.
-  /// - Returns: The client, with its stored state.
+  /// - Returns: The client, with its stored state. Its properties hold the session and the session's store: they live
+  ///   as long as the client.
   /// - Throws: Any error of `create`, `restoreState()` and `persistState()`, also that of a load that the client has
   ///   handled. Nothing was written then, and the client can be started again. `StorageError`: `invalidKey` for a key
   ///   that is empty or too long, `unsupported` if another client of the session has one of its keys, or it saves a key
   ///   that is not among its `persistedKeys`.
   public func start<C: Persistable>(
     prefix: String = "", _ create: (ClientPersistence) throws -> C
-  ) async throws -> PersistedClient<C> {
+  ) async throws -> C {
     let keys = try Set(C.persistedKeys.map { try KeyName(prefix + $0) })
     try reserve(keys)
     do {
@@ -65,7 +67,7 @@ public final class ClientSession: Sendable {
       try await saved.restore()
       // The properties hold the session, so that their edits are saved even if it is released.
       observeEdits(of: client) { self.edited(saved) }
-      return PersistedClient(client: client, saved: saved)
+      return client
     } catch {
       state.withLock { $0.keys.subtract(keys) }
       throw error
@@ -98,13 +100,16 @@ public final class ClientSession: Sendable {
     }
   }
 
+  /// The first error of the last save, with the key, whose edits are still pending; `nil` after a save that has
+  /// succeeded.
+  public var lastError: StorageError? { state.withLock { $0.error } }
+
   /// Whether there are edits that are not stored yet.
   public var hasPendingEdits: Bool { state.withLock { !$0.edited.isEmpty || $0.isSaving } }
 
   /// Saves all edits now, also if the task is cancelled meanwhile.
   ///
-  /// A client whose values cannot be stored does not keep back the others, which are then saved in one commit each;
-  /// ``PersistedClient/lastError`` is its error, with the key.
+  /// A client whose values cannot be stored does not keep back the others, which are then saved in one commit each.
   /// - Throws: The first `StorageError`. What could not be saved stays pending. `unsupported` for a call in
   ///   `persistState()` of a client. `CancellationError` if the task was cancelled while it waited for another save.
   public func save() async throws {
@@ -126,9 +131,9 @@ public final class ClientSession: Sendable {
       defer { (state.edited, state.isSaving) = ([:], true) }
       return state.edited.values
     }
-    // After those that failed are among the edited ones again.
-    defer { state.withLock { $0.isSaving = false } }
     var failure: StorageError?
+    // After those that failed are among the edited ones again.
+    defer { state.withLock { ($0.isSaving, $0.error) = (false, failure) } }
     func fail(_ client: SavedClient, _ error: any Error) {
       let error = StoredError.storage(error)
       failure = failure ?? error
@@ -158,7 +163,6 @@ public final class ClientSession: Sendable {
 
   /// Keeps the edits of a client for the next attempt, which the timer makes unless the store is closed.
   private func keep(_ client: SavedClient, _ error: StorageError) {
-    client.failed(error)
     if error.code == .closed {
       state.withLock { $0.edited[ObjectIdentifier(client)] = client }
     } else {

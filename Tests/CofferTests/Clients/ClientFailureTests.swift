@@ -71,41 +71,40 @@ private struct RecursiveClient: Persistable {
   func aValueThatIsTooLargeDoesNotKeepBackOtherClients(isAtomic: Bool) async throws {
     let probe = ProbeEngine(engine, without: isAtomic ? [] : [.atomicBatches], maximumValueSize: 100)
     let session = session(probe)
-    var clients: [PersistedClient<TextClient>] = []
+    var clients: [TextClient] = []
     for name in ["a/", "b/", "c/"] {
       clients.append(try await session.start(prefix: name) { TextClient(persistence: $0) })
     }
-    for client in clients { client.client.text = "x" }
-    clients[1].client.text = String(repeating: "x", count: 101)
+    for client in clients { client.text = "x" }
+    clients[1].text = String(repeating: "x", count: 101)
     #expect(await codeThrown { try await session.save() } == .valueTooLarge)
-    #expect(clients[1].lastError?.key == "b/text")
-    #expect(clients[0].lastError == nil && clients[2].lastError == nil)
+    #expect(session.lastError?.key == "b/text")
     let store = TypedStore(engine: engine)
     for key in ["a/text", "c/text"] as [KeyName] { #expect(try await store.load(String.self, for: key) == "x") }
     #expect(try await store.load(String.self, for: "b/text") == nil && session.hasPendingEdits)
     // The edit is kept for the next attempt.
-    clients[1].client.text.removeLast()
+    clients[1].text.removeLast()
     try await session.save()
     #expect(try await store.load(String.self, for: "b/text")?.count == 100)
-    #expect(clients[1].lastError == nil && !session.hasPendingEdits)
+    #expect(session.lastError == nil && !session.hasPendingEdits)
   }
 
   /// Without atomic batches, a save that fails may have stored some of its values.
   @Test func aValueOfAFailedSaveIsStoredAgainOnceItIsSetBack() async throws {
     let session = session(ProbeEngine(engine, without: [.atomicBatches], maximumValueSize: 100))
-    var clients: [PersistedClient<TextClient>] = []
+    var clients: [TextClient] = []
     // The order of the values differs between clients: some of them store the limit before the text fails.
     for number in 0..<20 {
       clients.append(try await session.start(prefix: "\(number)/") { TextClient(persistence: $0) })
     }
     for client in clients {
-      client.client.limit = 2
-      client.client.text = String(repeating: "x", count: 101)
+      client.limit = 2
+      client.text = String(repeating: "x", count: 101)
     }
     #expect(await codeThrown { try await session.save() } == .valueTooLarge)
     for client in clients {
-      client.client.limit = 0.5
-      client.client.text = ""
+      client.limit = 0.5
+      client.text = ""
     }
     try await session.save()
     let store = TypedStore(engine: engine)
@@ -116,12 +115,12 @@ private struct RecursiveClient: Persistable {
     let session = session()
     let good = try await session.start(prefix: "a/") { TextClient(persistence: $0) }
     let bad = try await session.start(prefix: "b/") { TextClient(persistence: $0) }
-    good.client.text = "x"
-    bad.client.limit = .infinity
+    good.text = "x"
+    bad.limit = .infinity
     #expect(await codeThrown { try await session.save() } == .encodingFailed)
-    #expect(bad.lastError?.key == "b/limit" && good.lastError == nil)
+    #expect(session.lastError?.key == "b/limit")
     #expect(try await TypedStore(engine: engine).load(String.self, for: "a/text") == "x")
-    bad.client.limit = 2
+    bad.limit = 2
     try await session.save()
     #expect(try await TypedStore(engine: engine).load(Double.self, for: "b/limit") == 2)
   }
@@ -129,15 +128,15 @@ private struct RecursiveClient: Persistable {
   @Test func aClosedStoreEndsTheTimer() async throws {
     let session = session()
     let client = try await session.start { TextClient(persistence: $0) }
-    client.client.text = "x"
+    client.text = "x"
     await clock.waitForSleepers()
     try await engine.close()
     clock.advance(by: .milliseconds(300))
-    try await eventually("the save fails") { client.lastError?.code == .closed }
+    try await eventually("the save fails") { session.lastError?.code == .closed }
     #expect(await codeThrown { try await session.save() } == .closed)
     #expect(clock.sleeperCount == 0 && session.hasPendingEdits)
     // Another edit is tried once.
-    client.client.text = "y"
+    client.text = "y"
     await clock.waitForSleepers()
     clock.advance(by: .milliseconds(300))
     #expect(await codeThrown { try await session.save() } == .closed)
@@ -149,17 +148,17 @@ private struct RecursiveClient: Persistable {
     let client = try await TextClient.$caller.withValue("creator") {
       try await session.start { TextClient(persistence: $0) }
     }
-    client.client.text = "x"
+    client.text = "x"
     try await TextClient.$caller.withValue("saver") { try await session.save() }
-    #expect(client.client.log.all == ["creator", ""])
+    #expect(client.log.all == ["creator", ""])
   }
 
   @Test func aTaskOfARestorationEditsAfterIt() async throws {
     let session = session()
     let client = try await session.start { StartingClient(persistence: $0) }
-    client.client.gate.continuation.yield()
-    for await _ in client.client.ended.stream { break }
-    #expect(session.hasPendingEdits && client.client.number == 5)
+    client.gate.continuation.yield()
+    for await _ in client.ended.stream { break }
+    #expect(session.hasPendingEdits && client.number == 5)
     try await session.save()
     let store = TypedStore(engine: engine)
     #expect(try await store.load(Int.self, for: "number") == 5)
@@ -187,8 +186,8 @@ private struct RecursiveClient: Persistable {
     try await session.save()
     #expect(engine.latestRevision == revision)
     let preferences = try await session.start { PrintedClient(persistence: $0) }
-    #expect(preferences.client.theme == .dark)
-    preferences.client.language = "fr"
+    #expect(preferences.theme == .dark)
+    preferences.language = "fr"
     try await session.save()
     #expect(try await store.load(Theme.self, for: "theme") == .dark)
     #expect(try await store.load(String.self, for: "language") == "fr")
@@ -207,7 +206,7 @@ private struct RecursiveClient: Persistable {
     try await session.save()
     #expect(try await store.load(String.self, for: "number") == "no number")
     try await store.save(5, for: "number")
-    #expect(try await session.start { LenientClient(persistence: $0) }.client.number == 5)
+    #expect(try await session.start { LenientClient(persistence: $0) }.number == 5)
   }
 
   /// A client may read what an earlier version of it has stored as another type.
@@ -216,8 +215,8 @@ private struct RecursiveClient: Persistable {
     try await store.save("7", for: "number")
     let session = session()
     let started = try await session.start { ConvertingClient(persistence: $0) }
-    #expect(started.client.number == 7)
-    started.client.number = 8
+    #expect(started.number == 7)
+    started.number = 8
     try await session.save()
     #expect(try await store.load(Int.self, for: "number") == 8)
   }

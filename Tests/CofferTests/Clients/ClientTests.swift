@@ -92,8 +92,8 @@ private struct DraftClient: Persistable {
     for number in 1...2 {
       let session = session()
       let saved = try await session.start { SavedClient(persistence: $0) }
-      #expect(saved.client.number == 0, "nothing restores it")
-      saved.client.number = number
+      #expect(saved.number == 0, "nothing restores it")
+      saved.number = number
       try await session.save()
       let stored = AdapterBasedPersistence(engine: engine)
       #expect(try await stored.load(Int.self, for: "number") == number)
@@ -116,8 +116,8 @@ private struct DraftClient: Persistable {
   @Test func aClientIsSavedAfterTheIntervalAndRestoredAtCreation() async throws {
     let preferences = try await session().start { PrintedClient(persistence: $0) }
     let before = engine.latestRevision
-    preferences.client.theme = .dark
-    preferences.client.language = "de"
+    preferences.theme = .dark
+    preferences.language = "de"
     await clock.waitForSleepers()
     clock.advance(by: .milliseconds(299))
     #expect(engine.latestRevision == before && clock.sleeperCount == 1)
@@ -126,18 +126,18 @@ private struct DraftClient: Persistable {
     for await _ in changes { break }
     #expect(engine.latestRevision == before.next)
     let again = try await session().start { PrintedClient(persistence: $0) }
-    #expect(again.client.theme == .dark && again.client.language == "de")
+    #expect(again.theme == .dark && again.language == "de")
   }
 
   // Requirement 1.25
   @Test func onlyWhatChangedIsWritten() async throws {
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
-    preferences.client.theme = .dark
+    preferences.theme = .dark
     try await session.save()
     let position = engine.latestPosition
-    preferences.client.language = "de"
-    preferences.client.scrollPosition = 7
+    preferences.language = "de"
+    preferences.scrollPosition = 7
     try await session.save()
     for await change in engine.changes(since: position) {
       guard case .commit(let commit) = change else { continue }
@@ -145,8 +145,8 @@ private struct DraftClient: Persistable {
       break
     }
     let revision = engine.latestRevision
-    preferences.client.scrollPosition = 8
-    preferences.client.theme = .dark
+    preferences.scrollPosition = 8
+    preferences.theme = .dark
     try await session.save()
     #expect(engine.latestRevision == revision && !session.hasPendingEdits)
   }
@@ -158,15 +158,15 @@ private struct DraftClient: Persistable {
     try await store.save("old", for: "name")
     let session = session()
     let client = try await session.start { HalfClient(persistence: $0) }
-    #expect(client.client.layout.columns == 3 && client.client.name == "new")
+    #expect(client.layout.columns == 3 && client.name == "new")
     let revision = engine.latestRevision
     try await session.save()
     #expect(engine.latestRevision == revision)
-    client.client.layout.rows = 9
+    client.layout.rows = 9
     try await session.save()
     #expect(try await store.load(String.self, for: "name") == "old")
     let saved = try await store.load(Data.self, for: "layout")
-    client.client.name = "edited"
+    client.name = "edited"
     try await session.save()
     #expect(try await store.load(Data.self, for: "layout") == saved && saved != layout)
     #expect(try await store.load(String.self, for: "name") == "edited")
@@ -178,7 +178,7 @@ private struct DraftClient: Persistable {
     let session = session(faults)
     let preferences = try await session.start { PrintedClient(persistence: $0) }
     faults.inject(.delay(.seconds(1)), into: .commit, at: 1)
-    preferences.client.theme = .dark
+    preferences.theme = .dark
     let saving = Task { try await session.save() }
     await slow.waitForSleepers()
     #expect(session.hasPendingEdits)
@@ -190,12 +190,12 @@ private struct DraftClient: Persistable {
   // Requirement 1.23
   @Test func aThousandClientsShareATimerAndACommit() async throws {
     let session = session()
-    var clients: [PersistedClient<PrintedClient>] = []
+    var clients: [PrintedClient] = []
     for number in 0..<1_000 {
       clients.append(try await session.start(prefix: "\(number)/") { PrintedClient(persistence: $0) })
     }
     let before = engine.latestRevision
-    for client in clients { client.client.theme = .dark }
+    for client in clients { client.theme = .dark }
     await clock.waitForSleepers()
     #expect(clock.sleeperCount == 1)
     try await passInterval()
@@ -209,12 +209,12 @@ private struct DraftClient: Persistable {
     let session = session(faults)
     let preferences = try await session.start { PrintedClient(persistence: $0) }
     faults.inject(.fail(StorageError(.diskFull, "No space is left.")), into: .commit, at: 1)
-    preferences.client.theme = .dark
+    preferences.theme = .dark
     #expect(await codeThrown { try await session.save() } == .diskFull)
-    #expect(preferences.lastError?.code == .diskFull && session.hasPendingEdits)
+    #expect(session.lastError?.code == .diskFull && session.hasPendingEdits)
     try await passInterval()
     try await session.save()  // after the one of the timer
-    #expect(preferences.lastError == nil && !session.hasPendingEdits)
+    #expect(session.lastError == nil && !session.hasPendingEdits)
     #expect(try await TypedStore(engine: engine).load(Theme.self, for: "theme") == .dark)
   }
 
@@ -226,7 +226,7 @@ private struct DraftClient: Persistable {
     let faults = FaultInjectingEngine(engine)
     let other = TypedStore(engine: engine)
     let session = session(faults)
-    let client = try await session.start { PrintedClient(persistence: $0) }.client
+    let client = try await session.start { PrintedClient(persistence: $0) }
     let start = engine.latestRevision
     for number in 0..<300 {
       switch Int.random(in: 0..<7, using: &random) {
@@ -258,7 +258,7 @@ private struct DraftClient: Persistable {
     let other = TypedStore(engine: engine)
     let session = session()
     let preferences = try await session.start { PrintedClient(persistence: $0) }
-    preferences.client.language = "fr"
+    preferences.language = "fr"
     try await other.save(Theme.dark, for: "theme")
     try await other.save("de", for: "language")
     try await session.save()
@@ -269,18 +269,18 @@ private struct DraftClient: Persistable {
   @Test func whatIsAssignedBeforeTheRestorationIsADefault() async throws {
     let store = TypedStore(engine: engine)
     let first = session()
-    #expect(try await first.start { DraftClient(persistence: $0, draft: 1) }.client.draft == 1)
+    #expect(try await first.start { DraftClient(persistence: $0, draft: 1) }.draft == 1)
     try await first.save()
     #expect(try await !store.exists("draft"))
     try await store.save(2, for: "draft")
-    #expect(try await session().start { DraftClient(persistence: $0, draft: 1) }.client.draft == 2)
+    #expect(try await session().start { DraftClient(persistence: $0, draft: 1) }.draft == 2)
   }
 
   @Test func theLastCallForAKeyCounts() async throws {
     let store = TypedStore(engine: engine)
     try await store.save(2, for: "draft")
     let session = session()
-    let draft = try await session.start { DraftClient(persistence: $0) }.client
+    let draft = try await session.start { DraftClient(persistence: $0) }
     let revision = engine.latestRevision
     draft.draft = 2
     try await session.save()
@@ -292,7 +292,7 @@ private struct DraftClient: Persistable {
 
   @Test func anEditReplacesWhatTheClientHasWrittenItself() async throws {
     let session = session()
-    let draft = try await session.start { DraftClient(persistence: $0, draft: 1) }.client
+    let draft = try await session.start { DraftClient(persistence: $0, draft: 1) }
     try await draft.persistence.save(2, for: "draft")
     draft.draft = 1
     try await session.save()

@@ -13,23 +13,23 @@ let reader = try await session.start { Reader<Int>(persistence: $0) }
 let window = try await session.start(prefix: "window/") { persistence in
   MainActor.assumeIsolated { Window(persistence: persistence) }
 }
-preferences.client.theme = .dark
-layout.client.columns = 3
-layout.client.title = "News"
-await reader.client.move(to: 7)
-window.client.width = 1_024
+preferences.theme = .dark
+layout.columns = 3
+layout.title = "News"
+await reader.move(to: 7)
+window.width = 1_024
 try await session.save()
 try await engine.close()
 
 // The next start of the application.
 let reopened = try await location.open()
 let next = ClientSession(engine: reopened)
-let theme = try await next.start { UserPreferencesClient(persistence: $0) }.client.theme
-let restored = try await next.start { Layout(persistence: $0) }.client
-let page = try await next.start { Reader<Int>(persistence: $0) }.client.page
+let theme = try await next.start { UserPreferencesClient(persistence: $0) }.theme
+let restored = try await next.start { Layout(persistence: $0) }
+let page = try await next.start { Reader<Int>(persistence: $0) }.page
 let width = try await next.start(prefix: "window/") { persistence in
   MainActor.assumeIsolated { Window(persistence: persistence) }
-}.client.width
+}.width
 let keys = try await reopened.summaries().map(\.key.string)
 try await reopened.close()
 

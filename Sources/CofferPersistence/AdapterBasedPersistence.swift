@@ -14,7 +14,7 @@ public import Foundation
 /// cancelled.
 ///
 /// The values need not be `Sendable`, so their bytes are cached and decoded on each load. Use ``store`` for cached
-/// decoded values, atomic updates and observation of the same data.
+/// decoded values, batches of several types, conditional writes, atomic updates and observation of the same data.
 public actor AdapterBasedPersistence: PersistenceCapability {
   /// The underlying typed store, with the same keys and values.
   public nonisolated let store: TypedStore
@@ -92,34 +92,6 @@ public actor AdapterBasedPersistence: PersistenceCapability {
 
   public func load(key: String) async throws -> Data? {
     try await calls.load(key: key)
-  }
-
-  /// Returns the value of a key with its revision, for ``saveIfUnchanged(_:for:since:expires:)``.
-  /// - Throws: `StorageError`: `decodingFailed` when the stored bytes are not a `T`; `unsupported` over an adapter of
-  ///   four methods.
-  public func loadVersioned<T: Codable & Sendable>(_ type: T.Type, for key: String) async throws -> Versioned<T> {
-    try await store.loadVersioned(type, for: KeyName(key))
-  }
-
-  /// Stores a value unless another writer has changed it since it was read.
-  /// - Parameters:
-  ///   - value: the value.
-  ///   - key: the key of the value.
-  ///   - revision: the revision at which the value was read; `nil` if it was absent.
-  ///   - expires: the date from which the value is absent; `nil` for a value that does not expire.
-  /// - Returns: the new revision of the value.
-  /// - Throws: `StorageError`: `preconditionFailed` when it was changed; `unsupported` over an adapter of four methods.
-  @discardableResult
-  public func saveIfUnchanged<T: Codable & Sendable>(
-    _ value: T, for key: String, since revision: StoreRevision?, expires: Date? = nil
-  ) async throws -> StoreRevision {
-    try await store.saveIfUnchanged(value, for: KeyName(key), since: revision, expires: expires)
-  }
-
-  /// Changes several values of any types in one commit; see `TypedStore.Batch`.
-  /// - Throws: Any error of `build`; `StorageError`: `unsupported` for several changes over an adapter of four methods.
-  public func batch(_ build: @Sendable (inout TypedStore.Batch) throws -> Void) async throws {
-    try await store.batch(build)
   }
 
   public func delete(key: String) async throws {

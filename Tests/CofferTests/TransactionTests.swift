@@ -236,16 +236,12 @@ import Testing
     #expect(cause.code == .preconditionFailed)
 
     let persistence = AdapterBasedPersistence(adapter: MemoryAdapter(engine: engine))
-    let value = try await persistence.loadVersioned([Int].self, for: "list")
-    try await persistence.saveIfUnchanged([1], for: "list", since: value.revision)
+    let value = try await persistence.store.loadVersioned([Int].self, for: "list")
+    try await persistence.store.saveIfUnchanged([1], for: "list", since: value.revision)
     await #expect(throws: StorageError.self) {
-      try await persistence.saveIfUnchanged([2], for: "list", since: value.revision)
+      try await persistence.store.saveIfUnchanged([2], for: "list", since: value.revision)
     }
-    try await persistence.batch { batch in
-      try batch.save(1, for: "one")
-      try batch.save("two", for: "two")
-    }
-    #expect(try await persistence.load(String.self, for: "two") == "two")
+    #expect(try await persistence.load([Int].self, for: "list") == [1])
 
     let storage = EngineKeyValueStorage(engine: engine)
     let read: Versioned<Bytes> = try await withCheckedThrowingContinuation { continuation in

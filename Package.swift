@@ -115,7 +115,7 @@ let package = Package(
     floor("CofferTesting", ["CofferCore", "Coffer", "CofferPersistence", "CofferRouter"]),
     // Floor 10: programs that use names of the package
     tool("CofferCommand", stores + ["Coffer", "CofferRouter", "CofferPostgreSQL", "CofferTerminal"]),
-    tool("CofferDemo", stores + ["Coffer", "CofferCallbacks", "CofferPersistence", "CofferVault"]),
+    tool("CofferDemo", stores + ["Coffer", "CofferCallbacks", "CofferPersistence", "CofferTerminal", "CofferVault"]),
     // Tests
     .target(
       name: "CofferTestSupport", dependencies: stores + ["Coffer", "CofferPostgreSQL", "CofferTesting"],

@@ -34,7 +34,7 @@ put() {
 
 # ---- files
 
-mkdir -p "$root/usr/bin" "$root/usr/share/man/man1"
+mkdir -p "$root/usr/bin"
 version='' size=0
 for program in "${programs[@]}"; do
   [[ -x $binaries/$program ]] || fail "there is no '$program' in $binaries."
@@ -47,10 +47,7 @@ for program in "${programs[@]}"; do
   number=$("$binaries/$program" version | awk '{ print $2 }')
   [[ -z $version || $number == "$version" ]] || fail "$program has version $number, not $version."
   version=$number
-  "$binaries/$program" help --man | gzip -9n | put "usr/share/man/man1/$program.1.gz"
-  "$binaries/$program" completions bash | put "usr/share/bash-completion/completions/$program"
-  "$binaries/$program" completions zsh | put "usr/share/zsh/vendor-completions/_$program"
-  "$binaries/$program" completions fish | put "usr/share/fish/vendor_completions.d/$program.fish"
+  "$binaries/$program" completions | put "usr/share/bash-completion/completions/$program"
 done
 "$binaries/watchify" service unit | put usr/lib/systemd/user/watchify.service
 "$binaries/watchify" service socket | put usr/lib/systemd/user/watchify.socket

@@ -37,7 +37,7 @@ struct DecoratedTests {
     let directories = SystemDirectories(variable: { $0 == "HOME" ? home : nil })
     return try await SystemDirectories.$current.withValue(directories) {
       try await OpenedEngine.$decoration.withValue(.init { Passing(FaultInjectingEngine($0)) }) {
-        try await CofferCommand.run(Invocation(parsing: arguments.map { Argument($0) }))
+        try await CofferCommand.run(Invocation(parsing: arguments))
       }
     }
   }

@@ -73,12 +73,3 @@ extension ExitStatus {
     }
   }
 }
-
-extension UsageError {
-  init(_ message: String, _ command: Command? = nil) { self = Command.mistake(message, command) }
-}
-
-extension Shell {
-  /// The completion script of `coffer` for the shell.
-  var script: String { script(for: Command.self) }
-}

@@ -22,7 +22,7 @@ extension Invocation {
     if let word = options[.cipher] {
       guard let cipher = CipherName(rawValue: word) else {
         let names = CipherName.allCases.map(\.rawValue).joined(separator: " or ")
-        throw UsageError("\(Option.cipher.name) takes \(names).", command)
+        throw Command.mistake("\(Option.cipher.name) takes \(names).", command)
       }
       settings.algorithm = cipher.algorithm
     }
@@ -33,10 +33,10 @@ extension Invocation {
   func onlyLocation() throws -> StoreLocation {
     let locations = try locations(directoriesAreStores: true)
     guard locations.count == 1, let location = locations.first else {
-      throw UsageError("'\(command.rawValue)' needs one STORE: \(command.usage).", command)
+      throw Command.mistake("'\(command.rawValue)' needs one STORE: \(command.usage).", command)
     }
     guard location.isEncrypted || !location.keepsSecrets else {
-      throw UsageError("\(location.description.oneLine()) protects its values already, in its own way.", command)
+      throw Command.mistake("\(location.description.oneLine()) protects its values already, in its own way.", command)
     }
     return location.unencrypted.expandingTilde
   }

@@ -9,7 +9,7 @@ extension Invocation {
     guard let text = options[.expires] else { return nil }
     if let seconds = Self.seconds(text) { return now + seconds }
     guard let date = DateText.date(text) else {
-      throw UsageError(
+      throw Command.mistake(
         "\(Option.expires.name) takes a time such as 90s, 15m, 2h or 7d, or a date such as 2026-11-21T09:00:00Z.",
         command)
     }

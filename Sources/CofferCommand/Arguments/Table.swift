@@ -269,13 +269,10 @@ enum Table {
     aliases: ["diagnose", "troubleshoot", "health"])
 
   static let completions = Syntax(
-    summary: "print shell completions",
-    operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
+    summary: "print completions for bash",
     details: ["The completions cover commands, options, files, and the keys of the store."],
     examples: [
-      Example("source <(coffer completions bash)", "in ~/.bashrc"),
-      Example("coffer completions zsh > _coffer", "into a folder of $fpath"),
-      Example("coffer completions fish > coffer.fish", "into ~/.config/fish/completions"),
+      Example("source <(coffer completions)", "in ~/.bashrc")
     ],
     aliases: ["completion"])
 

@@ -23,9 +23,7 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
     } catch let error as CommandError where error.status == .notFound {
       return .missing  // The application has not created it yet.
     } catch let error as CommandError {
-      throw StorageError(.inputOutput, error.text)
-    } catch let error as UsageError {
-      throw StorageError(.inputOutput, error.message)
+      throw StorageError(.inputOutput, error.status == .usage ? error.message : error.text)
     }
   }
   if let path = invocation.options[.html] { try write(report.html, to: path) }
@@ -44,11 +42,11 @@ func auditKeys(_ invocation: Invocation) async throws -> ExitStatus {
 }
 
 private func declaredKeys(_ invocation: Invocation) throws -> Data {
-  guard let operand = invocation.operands.first, let path = operand.argument.text else {
-    throw UsageError("KEYS is not valid UTF-8.", .audit)
+  guard let operand = invocation.operands.first, let path = operand.text else {
+    throw Command.mistake("KEYS is not valid UTF-8.", .audit)
   }
   let limit = 64 << 20
-  if operand.argument == Argument("-"), !operand.isLiteral { return try Input.standard.read(limit: limit) }
+  if operand.isStandardInput { return try Input.standard.read(limit: limit) }
   return try Input.file(path).read(limit: limit)
 }
 

@@ -94,7 +94,7 @@ extension Invocation {
   /// Returns the location of the selected store and the path of the backup.
   func storeAndBackup() throws -> (StoreLocation, String) {
     guard let path = try text(at: 0, as: "FILE"), !path.isEmpty, operands.count == 1 else {
-      throw UsageError("'\(command.rawValue)' needs one FILE: \(command.usage).", command)
+      throw Command.mistake("'\(command.rawValue)' needs one FILE: \(command.usage).", command)
     }
     return (try StoreLocation.of(self), path)
   }

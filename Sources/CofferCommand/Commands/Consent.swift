@@ -5,14 +5,14 @@ extension Invocation {
   /// - Parameter what: the words of the command that asks.
   func requireTerminalOrConsent(_ what: String) throws {
     guard !has(.yes), !Input.isTerminal || !Output.error.isTerminal else { return }
-    throw UsageError("'\(what)' needs --yes when there is no terminal.", command)
+    throw Command.mistake("'\(what)' needs --yes when there is no terminal.", command)
   }
 
   /// Asks for confirmation on a terminal, unless `--yes` was given.
   /// - Parameters:
   ///   - question: the question.
   ///   - otherwise: what holds if the answer is no, as a sentence.
-  /// - Throws: `UsageError` without a terminal and `--yes`; `notConfirmed`.
+  /// - Throws: `CommandError` without a terminal and `--yes`; `notConfirmed`.
   func askForConsent(_ question: String, otherwise: String) async throws {
     try requireTerminalOrConsent(command.rawValue)
     guard !has(.yes) else { return }

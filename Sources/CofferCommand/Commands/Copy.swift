@@ -7,12 +7,12 @@ import Foundation
 func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
   let locations = try invocation.locations()
   let prefix = try invocation.options[.prefix].map(invocation.makeKey)
-  guard locations.count == 2 else { throw UsageError("'cp' needs FROM and TO: \(Command.cp.usage).", .cp) }
+  guard locations.count == 2 else { throw Command.mistake("'cp' needs FROM and TO: \(Command.cp.usage).", .cp) }
   let sources = try KeySources(invocation, forSeveralStores: true)
   let second = try KeySources(invocation, .second)
   let settings = try invocation.encryptionSettings()
   guard settings == nil || locations[1].isEncrypted else {
-    throw UsageError("--hide-names, --pad and --cipher are for a new encrypted store: encrypted:TO.", .cp)
+    throw Command.mistake("--hide-names, --pad and --cipher are for a new encrypted store: encrypted:TO.", .cp)
   }
   return try await interruptible {
     do {
@@ -35,7 +35,7 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
           settings: settings ?? EncryptionSettings())
         return try await closing(target) { to in
           guard from.description != to.description else {
-            throw UsageError("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
+            throw Command.mistake("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
           }
           let mixed = try await MixedTarget(to, from: source, targetSources)
           let isProtected =

@@ -13,7 +13,7 @@ func examine(_ invocation: Invocation) async throws -> ExitStatus {
       let location = try StoreLocation.of(invocation)
       if StoreLocation.isNamed(in: invocation) { needed = location.neededDirectories }
       findings = await StoreChecks(location: location.expandingTilde, sources: sources).all()
-    } catch let error as UsageError {
+    } catch let error as CommandError where error.status == .usage {
       findings = [.problem("store", error.message, fix: "Set HOME, or name the store: coffer doctor STORE")]
     }
   } else {

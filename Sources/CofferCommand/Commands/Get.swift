@@ -5,7 +5,7 @@ import Foundation
 
 /// Implements `coffer get`, which prints a value.
 func getValue(_ invocation: Invocation) async throws -> ExitStatus {
-  guard let key = try invocation.keys().first else { throw UsageError("'get' needs a KEY.", .get) }
+  guard let key = try invocation.keys().first else { throw Command.mistake("'get' needs a KEY.", .get) }
   let (found, store) = try await withStore(invocation, for: .values([key])) { engine in
     let entry = try await engine.entry(key)?.checkedForEnvelope(engine)
     if entry == nil { try await engine.requireShownNames() }

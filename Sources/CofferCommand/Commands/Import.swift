@@ -6,7 +6,7 @@ import Foundation
 func importValues(_ invocation: Invocation) async throws -> ExitStatus {
   guard let path = try invocation.text(at: 0), let text = try invocation.text(at: 1), !path.isEmpty, !text.isEmpty
   else {
-    throw UsageError("'import' needs SOURCE and STORE: \(Command.importValues.usage).", .importValues)
+    throw Command.mistake("'import' needs SOURCE and STORE: \(Command.importValues.usage).", .importValues)
   }
   let source = try importSource(at: path, invocation)
   let options = try importOptions(invocation)
@@ -46,7 +46,8 @@ private func refuseKeys(in source: Import.Source, _ invocation: Invocation) thro
     guard let path = invocation.options[option] else { continue }
     let parent = URL(fileURLWithPath: path).resolvingSymlinksInPath().deletingLastPathComponent().path
     guard parent != folder else {
-      throw UsageError("--remove would delete the file of --\(option.rawValue), which is in SOURCE.", .importValues)
+      throw Command.mistake(
+        "--remove would delete the file of --\(option.rawValue), which is in SOURCE.", .importValues)
     }
   }
 }
@@ -56,7 +57,7 @@ private func importOptions(_ invocation: Invocation) throws -> Import.Options {
   (options.isDryRun, options.removesOriginals) = (invocation.has(.dryRun), invocation.has(.remove))
   if let text = invocation.options[.onConflict] {
     guard let policy = Import.Options.ConflictPolicy(rawValue: text) else {
-      throw UsageError("--on-conflict takes refuse, keep or replace.", .importValues)
+      throw Command.mistake("--on-conflict takes refuse, keep or replace.", .importValues)
     }
     options.conflicts = policy
   }
@@ -79,7 +80,7 @@ private struct MappingRule: Sendable {
     old = text[..<equals].split(separator: "*", omittingEmptySubsequences: false)
     new = text[equals...].dropFirst().split(separator: "*", omittingEmptySubsequences: false)
     guard old != [""], new != [""], old.count <= 2, new.count <= old.count else {
-      throw UsageError("--map takes OLD=NEW, each with at most one *. A * in NEW needs one in OLD.", .importValues)
+      throw Command.mistake("--map takes OLD=NEW, each with at most one *. A * in NEW needs one in OLD.", .importValues)
     }
   }
 

@@ -8,11 +8,11 @@ func importSource(at path: String, _ invocation: Invocation) throws -> Import.So
   let encoding = invocation.options[.encoding].flatMap(Import.Encoding.init) ?? .bytes
   guard invocation.options[.encoding].map({ Import.Encoding(rawValue: $0) != nil }) ?? true else {
     let known = Import.Encoding.allCases.map(\.rawValue).joined(separator: ", ")
-    throw UsageError("--encoding takes one of: \(known).", .importValues)
+    throw Command.mistake("--encoding takes one of: \(known).", .importValues)
   }
   let columns = [Option.table, .keyColumn, .valueColumn].map { invocation.options[$0] }
   guard columns.allSatisfy({ $0 == nil }) || columns.allSatisfy({ $0 != nil }) else {
-    throw UsageError("A database needs all of --table, --keys and --values.", .importValues)
+    throw Command.mistake("A database needs all of --table, --keys and --values.", .importValues)
   }
   if let table = columns[0], let key = columns[1], let value = columns[2] {
     return .table(path: path, table: table, keyColumn: key, valueColumn: value, encoding: encoding)

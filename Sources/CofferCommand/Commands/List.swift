@@ -6,7 +6,7 @@ import CofferTerminal
 func listKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let prefix = try invocation.prefix()
   if invocation.has(.null), invocation.has(.json) {
-    throw UsageError("'ls' takes --null or --json, not both.", .ls)
+    throw Command.mistake("'ls' takes --null or --json, not both.", .ls)
   }
   let output = Output.standard
   var (status, lost) = (ExitStatus.ok, StorageError?.none)

@@ -21,15 +21,15 @@ extension PostgreSQLEngine.Configuration {
 func administerPostgreSQL(_ invocation: Invocation) async throws -> ExitStatus {
   guard let word = try invocation.text(at: 0), let action = PostgreSQLAction(rawValue: word) else {
     let names = PostgreSQLAction.allCases.map(\.rawValue).joined(separator: ", ")
-    throw UsageError("'postgresql' takes one of \(names).", .postgresql)
+    throw Command.mistake("'postgresql' takes one of \(names).", .postgresql)
   }
   let role = try invocation.text(at: 1)
   guard (role != nil) == (action == .grant), role != "" else {
-    throw UsageError(
+    throw Command.mistake(
       action == .grant ? "'postgresql grant' takes a ROLE." : "'postgresql \(word)' takes no operands.", .postgresql)
   }
   guard action == .grant || !invocation.has(.write) else {
-    throw UsageError("--write belongs to 'postgresql grant'.", .postgresql)
+    throw Command.mistake("--write belongs to 'postgresql grant'.", .postgresql)
   }
   let server = try PostgreSQLAdministration(postgresqlLocation(invocation), configuration: .ofCommand)
   switch action {
@@ -51,7 +51,7 @@ func administerPostgreSQL(_ invocation: Invocation) async throws -> ExitStatus {
 /// Returns the location of the store as text.
 private func postgresqlLocation(_ invocation: Invocation) throws -> String {
   guard case .other("postgresql", let address) = try StoreLocation.of(invocation) else {
-    throw UsageError(
+    throw Command.mistake(
       "'postgresql' needs a store in a PostgreSQL server: --store postgresql://HOST/DATABASE?store=NAME.", .postgresql)
   }
   return "postgresql:" + address

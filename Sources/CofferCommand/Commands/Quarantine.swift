@@ -22,10 +22,10 @@ enum QuarantineAction: String, CaseIterable, Sendable {
 func manageQuarantine(_ invocation: Invocation) async throws -> ExitStatus {
   guard let word = try invocation.text(at: 0), let action = QuarantineAction(rawValue: word) else {
     let names = QuarantineAction.allCases.map(\.rawValue).joined(separator: ", ")
-    throw UsageError("'quarantine' takes one of \(names).", .quarantine)
+    throw Command.mistake("'quarantine' takes one of \(names).", .quarantine)
   }
   guard action.operands.contains(invocation.operands.count - 1) else {
-    throw UsageError(
+    throw Command.mistake(
       action == .list
         ? "'quarantine list' takes no operands." : "'quarantine \(word)' takes \(action.placeholders).", .quarantine)
   }

@@ -7,12 +7,12 @@ import Foundation
 func removeKeys(_ invocation: Invocation) async throws -> ExitStatus {
   let keys = try invocation.keys()
   guard let text = invocation.options[.prefix] else {
-    guard !keys.isEmpty else { throw UsageError("'rm' needs a KEY or --prefix PREFIX: \(Command.rm.usage).", .rm) }
+    guard !keys.isEmpty else { throw Command.mistake("'rm' needs a KEY or --prefix PREFIX: \(Command.rm.usage).", .rm) }
     return try await withStore(invocation, for: .removal) {
       try await remove(keys, from: $0, asJSON: invocation.has(.json))
     }
   }
-  guard keys.isEmpty else { throw UsageError("'rm' takes keys or --prefix PREFIX, not both.", .rm) }
+  guard keys.isEmpty else { throw Command.mistake("'rm' takes keys or --prefix PREFIX, not both.", .rm) }
   let prefix = try invocation.makeKey(text)
   try invocation.requireTerminalOrConsent("rm --prefix")
   return try await withStore(invocation, for: .removal) { engine in

@@ -76,12 +76,12 @@ private func refuseNonsense(
 ) throws {
   if type != nil {
     guard case .preferences = location.unencrypted else {
-      throw UsageError("Only preferences have a type: --store prefs:SUITE.", .set)
+      throw Command.mistake("Only preferences have a type: --store prefs:SUITE.", .set)
     }
     guard !location.isEncrypted else { throw hasNoType() }
   }
   if case .argument = value, location.keepsSecrets, !location.isEncrypted {
-    throw UsageError(
+    throw Command.mistake(
       "A secret must not be an argument, which other users and shell histories see: coffer set KEY -, or --file PATH.",
       .set)
   }
@@ -89,16 +89,17 @@ private func refuseNonsense(
   for (option, what) in [(Option.passphraseDescriptor, "passphrase"), (.keyDescriptor, "key")] {
     guard let descriptor = try invocation.openDescriptor(option) else { continue }
     if input.isStandard, descriptor == STDIN_FILENO {
-      throw UsageError("Standard input cannot supply both the value and the \(what).", .set)
+      throw Command.mistake("Standard input cannot supply both the value and the \(what).", .set)
     }
     if input.isSamePipe(as: descriptor) {
-      throw UsageError("One pipe cannot supply both the value and the \(what).", .set)
+      throw Command.mistake("One pipe cannot supply both the value and the \(what).", .set)
     }
   }
 }
 
-private func hasNoType() -> UsageError {
-  UsageError("An encrypted value is bytes and has no type, so that UserDefaults cannot read it: omit --type.", .set)
+private func hasNoType() -> CommandError {
+  Command.mistake(
+    "An encrypted value is bytes and has no type, so that UserDefaults cannot read it: omit --type.", .set)
 }
 
 /// The source of the value to store.
@@ -118,23 +119,23 @@ private enum NewValue {
 private func newValue(_ invocation: Invocation) throws -> NewValue {
   let operand = invocation.operands.dropFirst().first
   if let path = invocation.options[.file] {
-    guard operand == nil else { throw UsageError("'set' takes VALUE or --file PATH, not both.", .set) }
+    guard operand == nil else { throw Command.mistake("'set' takes VALUE or --file PATH, not both.", .set) }
     return .input(try Input.file(path))
   }
   guard let operand else {
     guard Input.isConnected else {
-      throw UsageError("The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input.", .set)
+      throw Command.mistake(
+        "The value is missing: coffer set KEY VALUE, or --file PATH, or - for standard input.", .set)
     }
     return .input(.standard)
   }
-  guard operand.argument == Argument("-"), !operand.isLiteral else { return .argument(Data(operand.argument.bytes)) }
-  return .input(.standard)
+  return operand.isStandardInput ? .input(.standard) : .argument(Data(operand.bytes))
 }
 
 extension Invocation {
   fileprivate func makeKeyOfFirstOperand() throws -> KeyName {
     guard let key = try Invocation(command, operands: Array(operands.prefix(1))).keys().first else {
-      throw UsageError("'\(command.rawValue)' needs a KEY.", command)
+      throw Command.mistake("'\(command.rawValue)' needs a KEY.", command)
     }
     return key
   }

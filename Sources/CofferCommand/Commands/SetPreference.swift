@@ -14,7 +14,7 @@ extension Invocation {
     guard let word = options[.type] else { return nil }
     guard let type = PreferenceType(rawValue: word) else {
       let names = PreferenceType.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsageError("\(Option.type.name) takes one of \(names).", command)
+      throw Command.mistake("\(Option.type.name) takes one of \(names).", command)
     }
     return type
   }
@@ -29,12 +29,12 @@ func setPreference(
   let value: PreferenceValue
   if let type {
     guard let typed = PreferenceValue(bytes, text, type) else {
-      throw UsageError("The value is not a valid \(type.rawValue): \(type.example).", .set)
+      throw Command.mistake("The value is not a valid \(type.rawValue): \(type.example).", .set)
     }
     value = typed
   } else if let present = try await adapter.present(key) {
     guard let similar = PreferenceValue(bytes, text, like: present) else {
-      throw UsageError(
+      throw Command.mistake(
         "The preference is \(present.typeName), and the value is not. Nothing was written. --type changes the type.",
         .set)
     }

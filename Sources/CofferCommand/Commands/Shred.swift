@@ -5,7 +5,9 @@ import CofferTerminal
 /// Implements `coffer shred`, which erases the values of an encrypted store by destroying their keys.
 func shredStore(_ invocation: Invocation) async throws -> ExitStatus {
   let (isDryRun, continues) = (invocation.has(.dryRun), invocation.has(.continue))
-  guard !isDryRun || !continues else { throw UsageError("'shred' takes --dry-run or --continue, not both.", .shred) }
+  guard !isDryRun || !continues else {
+    throw Command.mistake("'shred' takes --dry-run or --continue, not both.", .shred)
+  }
   // What is continued was confirmed before, and nothing else is erased.
   if !isDryRun, !continues {
     let store = try invocation.onlyLocation().description.oneLine()

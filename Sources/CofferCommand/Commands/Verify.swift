@@ -6,7 +6,7 @@ import CofferTerminal
 /// Implements `coffer verify`, which reads every value once and lists the damaged ones.
 func verifyStore(_ invocation: Invocation) async throws -> ExitStatus {
   if invocation.has(.null), invocation.has(.json) {
-    throw UsageError("'verify' takes --null or --json, not both.", .verify)
+    throw Command.mistake("'verify' takes --null or --json, not both.", .verify)
   }
   return try await interruptible {
     do {
@@ -57,7 +57,7 @@ private func tellAcceptance(_ anchor: AnchorFile?, _ invocation: Invocation) {
 private func repair(_ engine: any StorageEngine, _ invocation: Invocation) async throws {
   guard invocation.has(.acceptLoss) || invocation.has(.upgrade) else { return }
   guard let database = engine.database else {
-    throw UsageError("'--accept-loss' and '--upgrade' are for stores that have a database.", .verify)
+    throw Command.mistake("'--accept-loss' and '--upgrade' are for stores that have a database.", .verify)
   }
   if invocation.has(.upgrade) { try await database.upgrade() }
   if invocation.has(.acceptLoss) { try await database.acceptLoss() }

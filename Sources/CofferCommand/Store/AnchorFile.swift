@@ -13,15 +13,15 @@ struct AnchorFile: Sendable {
   private let acceptedError = Locked<StorageError?>(nil)
 
   /// Returns `nil` without the option.
-  /// - Throws: `UsageError` for options that contradict each other.
+  /// - Throws: `CommandError` for options that contradict each other.
   init?(_ invocation: Invocation) throws {
     acceptsRollback = invocation.has(.acceptRollback)
     guard let path = invocation.options[.anchorFile] else {
       guard acceptsRollback else { return nil }
-      throw UsageError("--accept-rollback needs --anchor-file PATH.", invocation.command)
+      throw Command.mistake("--accept-rollback needs --anchor-file PATH.", invocation.command)
     }
     guard !acceptsRollback || !invocation.has(.readOnly) else {
-      throw UsageError("--accept-rollback writes to the store: omit --read-only.", invocation.command)
+      throw Command.mistake("--accept-rollback writes to the store: omit --read-only.", invocation.command)
     }
     self.path = path
   }

@@ -49,7 +49,8 @@ struct EncryptedOpening {
   /// Reads the key of a store that will be created, and refuses a new one that would not be encrypted.
   mutating func prepare() async throws {
     if anchor != nil, location.keepsSecrets, !location.isEncrypted {
-      throw UsageError("\(Option.anchorFile.name) is for stores that have a key ring, as 'coffer encrypt' makes it.")
+      throw Command.mistake(
+        "\(Option.anchorFile.name) is for stores that have a key ring, as 'coffer encrypt' makes it.")
     }
     let refusesPlain = requiresRing && !location.keepsSecrets
     guard isCreating, location.isEncrypted || refusesPlain, try location.unencrypted.isMissing() else { return }

@@ -40,16 +40,18 @@ struct KeySources: Sendable {
   ///   - forSeveralStores: whether the command uses several stores, one of which may have a key and another one a
   ///     passphrase.
   ///   - requiringFiles: whether a named file that does not exist is an error of usage.
-  /// - Throws: `UsageError` also for sources that exclude each other, and for a descriptor that is not open.
+  /// - Throws: `CommandError` also for sources that exclude each other, and for a descriptor that is not open.
   init(
     _ invocation: Invocation, _ options: Options = .first, forSeveralStores: Bool = false, requiringFiles: Bool = true
   ) throws {
     for option in options.all {
-      if invocation.values(option).count > 1 { throw UsageError("\(option.name) is given twice.", invocation.command) }
+      if invocation.values(option).count > 1 {
+        throw Command.mistake("\(option.name) is given twice.", invocation.command)
+      }
     }
     let given = (forSeveralStores ? options.ofMaterial : options.all).filter { invocation.has($0) }
     guard given.count < 2 else {
-      throw UsageError("Give \(given[0].name) or \(given[1].name), not both.", invocation.command)
+      throw Command.mistake("Give \(given[0].name) or \(given[1].name), not both.", invocation.command)
     }
     try invocation.refuseSharedDescriptors()
     self.options = options
@@ -179,7 +181,7 @@ extension Invocation {
     let options: [Option] = [.keyDescriptor, .passphraseDescriptor, .toKeyDescriptor, .toPassphraseDescriptor]
     let numbers = try options.compactMap { try number($0, minimum: 0) }
     guard Set(numbers).count == numbers.count else {
-      throw UsageError("A descriptor can be read once: give two.", command)
+      throw Command.mistake("A descriptor can be read once: give two.", command)
     }
   }
 }
@@ -188,7 +190,7 @@ extension RootKeySource {
   /// The key in an item of the keyring, which an option names as a keychain is named: SERVICE[@GROUP].
   fileprivate static func item(_ name: String, _ option: Option, _ command: Command) throws -> RootKeySource {
     guard case .keychain(let service, let group) = try StoreLocation(parsing: "keychain:\(name)") else {
-      throw UsageError("\(option.name) takes SERVICE or SERVICE@GROUP.", command)
+      throw Command.mistake("\(option.name) takes SERVICE or SERVICE@GROUP.", command)
     }
     var configuration = KeychainConfiguration()
     configuration.allowsPlainSession = allowsPlainKeyring

@@ -95,7 +95,7 @@ func openStoredForm(
     return try await location.open(options)
   } catch let error as StorageError where error.code == .notAStore {
     guard case .sqlite(let path) = location, isStoreOfFiles(path) else { throw error }
-    throw UsageError("The path is a store of files: write file:\(path.oneLine()).")
+    throw Command.mistake("The path is a store of files: write file:\(path.oneLine()).")
   } catch let error as StorageError where error.code == .notFound {
     guard !creating, try location.isAbsent() else { throw error }
     throw missing(error)

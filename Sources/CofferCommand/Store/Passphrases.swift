@@ -32,7 +32,7 @@ struct Passphrases: Sendable {
     let number = try invocation.openDescriptor(descriptor)
     let path = invocation.options[file]
     guard path == nil || number == nil else {
-      throw UsageError("Give \(file.name) or \(descriptor.name), not both.", invocation.command)
+      throw Command.mistake("Give \(file.name) or \(descriptor.name), not both.", invocation.command)
     }
     self.file = path.map { SecretFile(path: $0, content: .passphrase) }
     let source = path.map { PassphraseSource.file(URL(fileURLWithPath: $0)) } ?? number.map(PassphraseSource.descriptor)
@@ -99,11 +99,11 @@ struct Passphrases: Sendable {
 
 extension Invocation {
   /// Returns the descriptor that an option names.
-  /// - Throws: `UsageError` if it is not open. Checked before a store is opened, whose files could take the number.
+  /// - Throws: `CommandError` if it is not open. Checked before a store is opened, whose files could take the number.
   func openDescriptor(_ option: Option) throws -> Int32? {
     guard let number = try number(option, minimum: 0) else { return nil }
     guard let descriptor = Int32(exactly: number), fcntl(descriptor, F_GETFD) >= 0 else {
-      throw UsageError("The descriptor \(number) is not open: coffer ... \(option.name) 3 3<FILE.", command)
+      throw Command.mistake("The descriptor \(number) is not open: coffer ... \(option.name) 3 3<FILE.", command)
     }
     return descriptor
   }

@@ -13,7 +13,7 @@ struct SecretFile: Sendable {
   /// Throws a usage error when the file does not exist, which implies nothing about a store.
   func refuseIfMissing() throws {
     guard access(path, F_OK) != 0, errno == ENOENT else { return }
-    throw UsageError("The \(content.rawValue) cannot be read: there is no file \(path.oneLine()).")
+    throw Command.mistake("The \(content.rawValue) cannot be read: there is no file \(path.oneLine()).")
   }
 
   /// Returns what prevents the use of the file, or makes it unsafe.

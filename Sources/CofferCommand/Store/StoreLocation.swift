@@ -7,7 +7,7 @@ extension StoreLocation {
   /// Creates a location from an argument or an environment variable. An invalid location is a usage error.
   init(parsing text: String) throws {
     do { try self.init(text) } catch let error as StorageError {
-      throw UsageError([error.message, error.advice].filter { !$0.isEmpty }.joined(separator: " "))
+      throw Command.mistake([error.message, error.advice].filter { !$0.isEmpty }.joined(separator: " "))
     }
   }
 
@@ -40,7 +40,7 @@ extension StoreLocation {
       return .sqlite(path: "\(data)/coffer/coffer.db")
     }
     guard let home = environment("HOME"), home.hasPrefix("/") else {
-      throw UsageError(
+      throw Command.mistake(
         "HOME is not an absolute path, so there is no default store: use --store PATH.", invocation.command)
     }
     return .sqlite(path: "\(home)/.local/share/coffer/coffer.db")

@@ -3,12 +3,12 @@ extension Invocation {
   /// Performs `help`: prints the help of the command that the first operand names, or the overview without one.
   ///
   /// - Returns: ``ExitStatus/ok``.
-  /// - Throws: ``UsageError`` if there is no such command, and what ``Output`` throws.
+  /// - Throws: ``CommandError`` if there is no such command, and what ``Output`` throws.
   public func explain() throws -> ExitStatus {
     let output = Output.standard
     let help = Help<Command>(style: output.style)
     if let word = operands.first {
-      try output.write(help.text(for: Command.named(word.argument.text)))
+      try output.write(help.text(for: Command.named(word.text)))
     } else {
       try output.write(help.overview)
     }
@@ -30,18 +30,12 @@ extension Invocation {
     return .ok
   }
 
-  /// Performs `completions`: prints the completion script of the ``Shell`` that the first operand names.
+  /// Performs `completions`: prints the completion script for bash 4 or later.
   ///
   /// - Returns: ``ExitStatus/ok``.
-  /// - Throws: ``UsageError`` if the shell is not supported, and what ``Output`` throws.
+  /// - Throws: What ``Output`` throws.
   public func printCompletions() throws -> ExitStatus {
-    let word = operands.first?.argument.text ?? ""
-    guard let shell = Shell(rawValue: word) else {
-      let names = Shell.allCases.map(\.rawValue)
-      let hint = suggestion(for: word, among: names).map { " Did you mean '\($0)'?" } ?? ""
-      throw Command.mistake("Completions exist for \(names.joined(separator: ", ")).\(hint)", .completions)
-    }
-    try printLine(shell.script(for: Command.self))
+    try printLine(Command.completionScript)
     return .ok
   }
 }

@@ -14,25 +14,30 @@
 /// }
 /// ```
 ///
-/// A test of a command creates one from arguments: `try Invocation<Command>(parsing: [Argument("list")])`.
+/// A test of a command creates one from words: `try Invocation<Command>(parsing: ["list"])`.
 public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   /// An argument that is neither the command nor an option.
   public struct Operand: Equatable, Sendable {
-    /// The argument with its original bytes.
-    public let argument: Argument
-    /// Whether the operand followed `--`, so that a leading dash is part of it: by convention, `-` alone means standard
-    /// input, but `-- -` is a name.
+    /// The bytes as they were typed, which `CommandLine.arguments` replaces where they are not valid UTF-8.
+    public let bytes: [UInt8]
+    /// Whether the operand followed `--`, so that a leading dash is part of it.
     public let isLiteral: Bool
 
     /// Creates an operand.
     ///
     /// - Parameters:
-    ///   - argument: the argument.
+    ///   - bytes: the bytes, which may be any but NUL.
     ///   - isLiteral: whether it followed `--`.
-    public init(argument: Argument, isLiteral: Bool = false) {
-      self.argument = argument
+    public init(bytes: [UInt8], isLiteral: Bool = false) {
+      self.bytes = bytes
       self.isLiteral = isLiteral
     }
+
+    /// The operand as text; `nil` if it is not valid UTF-8.
+    public var text: String? { String(validating: bytes, as: UTF8.self) }
+
+    /// Whether it stands for standard input, by convention: `-`, but not `-- -`.
+    public var isStandardInput: Bool { bytes == Array("-".utf8) && !isLiteral }
   }
 
   /// The command to perform.
@@ -71,7 +76,7 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
 
   /// Returns every operand as text.
   ///
-  /// - Throws: ``UsageError`` for the first operand that is not valid UTF-8.
+  /// - Throws: ``CommandError`` for the first operand that is not valid UTF-8.
   public func texts() throws -> [String] { try operands.indices.compactMap { try text(at: $0) } }
 
   /// Returns an operand as text, or `nil` if there is none.
@@ -79,10 +84,10 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   /// - Parameters:
   ///   - index: the index of the operand; the first is 0.
   ///   - name: the subject of the error message; the placeholder that help shows by default.
-  /// - Throws: ``UsageError`` if the operand is not valid UTF-8.
+  /// - Throws: ``CommandError`` if the operand is not valid UTF-8.
   public func text(at index: Int, as name: String? = nil) throws -> String? {
     guard operands.indices.contains(index) else { return nil }
-    if let text = operands[index].argument.text { return text }
+    if let text = operands[index].text { return text }
     throw Command.mistake("\(name ?? operandName(at: index)) is not valid UTF-8.", command)
   }
 
@@ -97,7 +102,7 @@ public struct Invocation<Command: ProgramCommand>: Equatable, Sendable {
   /// - Parameters:
   ///   - option: the option to read.
   ///   - minimum: the smallest number that is allowed.
-  /// - Throws: ``UsageError`` if the value is not an unsigned 64-bit number, or is smaller than `minimum`.
+  /// - Throws: ``CommandError`` if the value is not an unsigned 64-bit number, or is smaller than `minimum`.
   public func number(_ option: Command.Option, minimum: UInt64) throws -> UInt64? {
     guard let text = options[option] else { return nil }
     guard let number = UInt64(text), number >= minimum else {

@@ -1,13 +1,20 @@
 extension Invocation {
   /// Parses the arguments of a process, without its name.
   ///
+  /// - Parameter arguments: the arguments as text.
+  /// - Throws: ``CommandError`` if the command, an option, a value or an operand is unknown, missing or surplus.
+  public init(parsing arguments: [String]) throws { try self.init(parsingBytes: arguments.map { Array($0.utf8) }) }
+
+  /// Parses the arguments of a process, without its name.
+  ///
   /// The first operand names the command. Options may precede and follow it: `--name VALUE`, `--name=VALUE`, or
   /// letters, several of which may share one dash. Everything after `--` is an operand, and so is `-`. `--help`
   /// becomes the command `help`, and `--version` the command `version`.
   ///
-  /// - Throws: ``UsageError`` if the command, an option, a value or an operand is unknown, missing or surplus. Its
+  /// - Parameter arguments: the arguments, of which values and file names may be any bytes but NUL.
+  /// - Throws: ``CommandError`` if the command, an option, a value or an operand is unknown, missing or surplus. Its
   ///   message suggests similar names.
-  public init(parsing arguments: [Argument]) throws {
+  package init(parsingBytes arguments: [[UInt8]]) throws {
     var parser = Parser<Command>(arguments)
     self = try parser.parse()
   }
@@ -16,19 +23,21 @@ extension Invocation {
 private struct Parser<Command: ProgramCommand> {
   private typealias Option = Command.Option
 
-  private var rest: ArraySlice<Argument>
+  private var rest: ArraySlice<[UInt8]>
   private var command: Command?
   private var options: [Option: String] = [:]
   private var repeated: [Option: [String]] = [:]
   private var operands: [Invocation<Command>.Operand] = []
 
-  init(_ arguments: [Argument]) { rest = arguments[...] }
+  init(_ arguments: [[UInt8]]) { rest = arguments[...] }
 
   mutating func parse() throws -> Invocation<Command> {
     var onlyOperands = false
     while let argument = rest.popFirst() {
       // An argument that is not valid UTF-8 cannot be an option, but it can be a value.
-      guard !onlyOperands, let text = argument.text, text.utf8.first == UInt8(ascii: "-"), text.utf8.count > 1 else {
+      guard !onlyOperands, let text = String(validating: argument, as: UTF8.self), text.utf8.first == UInt8(ascii: "-"),
+        text.utf8.count > 1
+      else {
         try take(argument, isLiteral: onlyOperands)
         continue
       }
@@ -43,11 +52,11 @@ private struct Parser<Command: ProgramCommand> {
     return try finish()
   }
 
-  private mutating func take(_ argument: Argument, isLiteral: Bool) throws {
+  private mutating func take(_ argument: [UInt8], isLiteral: Bool) throws {
     if command != nil {
-      operands.append(Invocation<Command>.Operand(argument: argument, isLiteral: isLiteral))
+      operands.append(Invocation<Command>.Operand(bytes: argument, isLiteral: isLiteral))
     } else {
-      command = try Command.named(argument.text)
+      command = try Command.named(String(validating: argument, as: UTF8.self))
     }
   }
 
@@ -74,7 +83,7 @@ private struct Parser<Command: ProgramCommand> {
     guard let argument = rest.popFirst() else {
       throw Command.mistake("\(option.name) needs a value: \(option.name) \(value.name).", command)
     }
-    guard let text = argument.text else {
+    guard let text = String(validating: argument, as: UTF8.self) else {
       throw Command.mistake("The value of \(option.name) is not valid UTF-8.", command)
     }
     return text
@@ -98,7 +107,7 @@ private struct Parser<Command: ProgramCommand> {
   }
 
   /// Returns an error whose message does not repeat a word that may be a secret value: `coffer set key -secret`.
-  private func unknownOption(_ text: String) -> UsageError {
+  private func unknownOption(_ text: String) -> CommandError {
     let known = command?.syntax.allOptions ?? Option.allCases
     if let close = suggestion(for: text, among: known.map(\.name)) {
       return Command.mistake("There is no option '\(text.oneLine(limit: 40))'. Did you mean '\(close)'?", command)
@@ -111,7 +120,7 @@ private struct Parser<Command: ProgramCommand> {
   private mutating func finish() throws -> Invocation<Command> {
     if options[.version] != nil { return Invocation(.version, options: options) }
     if options[.help] != nil {
-      let words = command.map { [Invocation<Command>.Operand(argument: Argument($0.rawValue), isLiteral: true)] }
+      let words = command.map { [Invocation<Command>.Operand(bytes: Array($0.rawValue.utf8), isLiteral: true)] }
       return Invocation(.help, operands: words ?? [])
     }
     guard let command = command ?? Command.program.defaultCommand else {
@@ -126,7 +135,7 @@ private struct Parser<Command: ProgramCommand> {
     return Invocation(command, options: options, repeated: repeated, operands: operands)
   }
 
-  private func tooMany(_ command: Command) -> UsageError {
+  private func tooMany(_ command: Command) -> CommandError {
     let most = command.syntax.operands.count
     let limit = most == 0 ? "no arguments" : most == 1 ? "one argument" : "\(most) arguments"
     let hint = most == 0 ? "" : " Quote a value that contains spaces."
@@ -138,7 +147,7 @@ private struct Parser<Command: ProgramCommand> {
 extension ProgramCommand {
   /// Returns the command with the given name.
   ///
-  /// - Throws: ``UsageError`` if there is none.
+  /// - Throws: ``CommandError`` if there is none.
   static func named(_ word: String?) throws -> Self {
     if let command = word.flatMap(Self.init(rawValue:)) { return command }
     let shown = word?.oneLine(limit: 40) ?? "?"

@@ -23,19 +23,17 @@ extension ProgramCommand {
   /// An error is printed on standard error, after the program's name, in one or two sentences; with `--json` on the
   /// command line, as `{"error": {"code": ..., "message": ..., "advice": ...}}`. ``Program/explanation`` or
   /// ``CommandError/init(_:)`` converts the error to a ``CommandError``, which determines the exit status.
-  /// ``OutputClosed`` is not reported: the status is ``ExitStatus/ok``.
+  /// Output to a pipe that its reader has closed is not reported: the status is ``ExitStatus/ok``.
   ///
   /// From then on the process ignores `SIGPIPE` and `SIGXFSZ`. Closed standard streams are opened on `/dev/null`, so
   /// that no other file is assigned their descriptors.
-  ///
-  /// The arguments `help --man` print the ``ManualPage``.
   ///
   /// - Parameter perform: performs the command of an invocation and returns the status to exit with.
   public static func main(_ perform: (Invocation<Self>) async throws -> ExitStatus) async -> Never {
     signal(SIGPIPE, SIG_IGN)  // `write` reports a closed pipe as EPIPE instead of the signal ending the process.
     signal(SIGXFSZ, SIG_IGN)  // And a file beyond the limit of the process (`ulimit -f`) as EFBIG.
     keepStandardStreams()
-    exit(await run(Argument.ofThisProcess(), perform).rawValue)
+    exit(await run(arguments(), perform).rawValue)
   }
 
   /// Opens closed standard streams (`>&-`) on `/dev/null`. Otherwise a file opened later would receive their output.
@@ -45,8 +43,15 @@ extension ProgramCommand {
     }
   }
 
+  /// Returns the bytes of the arguments of this process, without its name.
+  private static func arguments() -> [[UInt8]] {
+    (0..<Int(CommandLine.argc)).dropFirst().compactMap { index in
+      CommandLine.unsafeArgv[index].map { Array(UnsafeRawBufferPointer(start: $0, count: strlen($0))) }
+    }
+  }
+
   private static func run(
-    _ arguments: [Argument], _ perform: (Invocation<Self>) async throws -> ExitStatus
+    _ arguments: [[UInt8]], _ perform: (Invocation<Self>) async throws -> ExitStatus
   ) async -> ExitStatus {
     do {
       guard !arguments.isEmpty || program.defaultCommand != nil else {
@@ -55,23 +60,14 @@ extension ProgramCommand {
         try output.flush()
         return .usage
       }
-      if arguments == [Argument(help.rawValue), Argument("--man")] { return try printManual() }
-      return try await perform(Invocation(parsing: arguments))
+      return try await perform(Invocation(parsingBytes: arguments))
     } catch is OutputClosed {
       return .ok
     } catch {
       let error = program.explanation(error) ?? CommandError(error)
-      report(error, asJSON: arguments.prefix { $0 != Argument("--") }.contains(Argument(Option.json.name)))
+      report(error, asJSON: arguments.prefix { $0 != Array("--".utf8) }.contains(Array(Option.json.name.utf8)))
       return error.status
     }
-  }
-
-  /// Prints the manual page, for packages. It is no option, since nobody else needs it.
-  private static func printManual() throws -> ExitStatus {
-    let output = Output.standard
-    try output.write(ManualPage<Self>(environment: { getenv($0).map { String(cString: $0) } }).source)
-    try output.flush()
-    return .ok
   }
 
   /// Prints an error on standard error, as one line that is wrapped to the terminal.

@@ -18,9 +18,7 @@
 ///         options: [.json], examples: [.init("hello greet Ann", "say hello to Ann")])
 ///     case .completions:
 ///       Syntax(
-///         summary: "print shell completions",
-///         operands: [.init(name: "SHELL", completion: Shell.completion, summary: "the shell", isRequired: true)],
-///         examples: [.init("source <(hello completions bash)", "in ~/.bashrc")])
+///         summary: "print completions for bash", examples: [.init("source <(hello completions)", "in ~/.bashrc")])
 ///     case .help:
 ///       Syntax(
 ///         summary: "show help",
@@ -44,7 +42,7 @@ where RawValue == String, AllCases == [Self] {
   /// The program that has the commands.
   static var program: Program<Self> { get }
 
-  /// The command that prints a completion script: ``Invocation/printCompletions()``.
+  /// The command that prints a completion script for bash: ``Invocation/printCompletions()``.
   static var completions: Self { get }
   /// The command that explains a command: ``Invocation/explain()``. `--help` is equivalent.
   static var help: Self { get }
@@ -65,34 +63,18 @@ extension ProgramCommand {
     return ([Self.program.name, rawValue, "[OPTIONS]"] + operands).joined(separator: " ")
   }
 
-  /// Creates an error about the command line, with advice that refers to the help of a command.
+  /// Creates an error about the command line, with advice that refers to the help of a command. The program exits with
+  /// ``ExitStatus/usage``.
+  ///
+  /// ```swift
+  /// guard until > Date() else { throw Command.mistake("--until takes a future date.", invocation.command) }
+  /// ```
   ///
   /// - Parameters:
   ///   - message: what is wrong, as a sentence. Never repeat a value, which may be a secret.
   ///   - command: the command whose help the advice names; the overview by default.
-  public static func mistake(_ message: String, _ command: Self? = nil) -> UsageError {
-    UsageError(message, advice: "Try '\(program.name) help\(command.map { " \($0.rawValue)" } ?? "")'.")
-  }
-}
-
-/// An error in the command line. The program exits with ``ExitStatus/usage``.
-///
-/// ``ProgramCommand/mistake(_:_:)`` creates one with advice:
-///
-/// ```swift
-/// guard until > Date() else { throw Command.mistake("--until takes a future date.", invocation.command) }
-/// ```
-///
-/// The parser never repeats a value in a message, since it may be a secret.
-public struct UsageError: Error, Equatable {
-  /// What is wrong, as a sentence.
-  public let message: String
-  /// How to find the correct usage, as a sentence.
-  public let advice: String
-
-  /// Creates an error from two sentences.
-  public init(_ message: String, advice: String) {
-    self.message = message
-    self.advice = advice
+  public static func mistake(_ message: String, _ command: Self? = nil) -> CommandError {
+    let advice = "Try '\(program.name) help\(command.map { " \($0.rawValue)" } ?? "")'."
+    return CommandError(.usage, "usage", message, advice: advice)
   }
 }

@@ -51,7 +51,7 @@ public struct Syntax<Option: ProgramOption>: Sendable {
   public struct Operand: Sendable {
     /// The placeholder in help and in errors, such as `FILE`.
     public let name: String
-    /// The candidates that a shell offers for the operand. bash and fish use only those of the first operand.
+    /// The candidates that a shell offers for the operand. Only those of the first operand are used.
     public let completion: Completion
     /// The meaning of the operand, in one line for help: a lower-case clause.
     public let summary: String

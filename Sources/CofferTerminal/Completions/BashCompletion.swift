@@ -1,5 +1,23 @@
+extension ProgramCommand {
+  /// The completion script for bash, without the last newline.
+  package static var completionScript: String { BashCompletion<Self>().script }
+
+  /// The names of all commands, separated by spaces.
+  fileprivate static var names: String { allCases.map(\.rawValue).joined(separator: " ") }
+
+  /// Whether the command takes its scope as its first operand, so that words are listed from there.
+  fileprivate var hasScopeOperand: Bool {
+    syntax.operands.first?.completion == .locations && syntax.options.contains { $0.value?.completion == .listed }
+  }
+
+  /// Returns whether an operand of any command has the given completion.
+  fileprivate static func takes(_ completion: Completion) -> Bool {
+    allCases.contains { $0.syntax.operands.contains { $0.completion == completion } }
+  }
+}
+
 /// The generator of the completion script for bash.
-struct BashCompletion<Command: ProgramCommand> {
+private struct BashCompletion<Command: ProgramCommand> {
   private typealias Option = Command.Option
 
   private let program = Command.program
@@ -9,7 +27,7 @@ struct BashCompletion<Command: ProgramCommand> {
   private var scope: (name: String, variable: String)? { lister?.scope.map { ($0.name, $0.rawValue) } }
 
   var script: String {
-    let parts = ["# Completions of \(name) for bash: source <(\(name) completions bash)", listing, files, main]
+    let parts = ["# Completions of \(name) for bash: source <(\(name) completions)", listing, files, main]
     return parts.compactMap(\.self).joined(separator: "\n\n") + "\ncomplete -F _\(name) \(name)"
   }
 
@@ -23,7 +41,7 @@ struct BashCompletion<Command: ProgramCommand> {
         while IFS= read -r -d '' \(lister.item); do
           COMPREPLY+=("$(printf '%q' "$\(lister.item)")")
           ((${#COMPREPLY[@]} < 200)) || break
-        done < <(\(Command.listerEnvironment)"$program" \(lister.command)\(passed) -- "$1" 2>/dev/null)
+        done < <(\(lister.environment.map { $0 + " " } ?? "")"$program" \(lister.command)\(passed) -- "$1" 2>/dev/null)
       }
       """
   }
@@ -54,7 +72,7 @@ struct BashCompletion<Command: ProgramCommand> {
       esac
       case $command in
         '')
-          options='\(names(Command.leadingOptions))'
+          options='\(names(program.commonOptions + [.version]))'
           operand='\(Command.names)'
           ;;
     \(Command.allCases.map(branch).joined(separator: "\n"))
@@ -157,6 +175,8 @@ struct BashCompletion<Command: ProgramCommand> {
     return lines
   }
 
-  private func names(_ options: [Option]) -> String { options.flatMap(\.words).joined(separator: " ") }
+  private func names(_ options: [Option]) -> String {
+    options.flatMap { ($0.letter.map { ["-\($0)"] } ?? []) + [$0.name] }.joined(separator: " ")
+  }
   private func lines(_ lines: [String]) -> String { lines.joined(separator: "\n") }
 }

@@ -50,13 +50,11 @@ public struct CommandError: Error {
 
   /// Creates a command error from any error.
   ///
-  /// A ``CommandError`` is unchanged. A ``UsageError`` has the status ``ExitStatus/usage``, any other error
-  /// ``ExitStatus/failure``. A `StorageError` keeps its code, message and advice. An error of another type has the code
-  /// `unknown` and its description as the message.
+  /// A ``CommandError`` is unchanged; any other error has the status ``ExitStatus/failure``. A `StorageError` keeps its
+  /// code, message and advice. An error of another type has the code `unknown` and its description as the message.
   public init(_ error: any Error) {
     switch error {
     case let error as CommandError: self = error
-    case let error as UsageError: self.init(.usage, "usage", error.message, advice: error.advice)
     case let error as StorageError:
       // `notFound` does not become `ExitStatus.notFound` either: a command that looks for something throws that itself.
       self.init(
@@ -91,5 +89,7 @@ public struct CommandError: Error {
 
 /// The error that ``Output`` throws if the reader of a pipe has closed it, as `head` does.
 ///
-/// Do not catch it: ``ProgramCommand/main(_:)`` then exits with ``ExitStatus/ok`` and prints nothing.
-public struct OutputClosed: Error {}
+/// ``ProgramCommand/main(_:)`` then exits with ``ExitStatus/ok`` and prints nothing.
+package struct OutputClosed: Error {
+  package init() {}
+}

@@ -15,7 +15,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
   case ok = 0
   /// The command failed.
   case failure = 1
-  /// The command line is invalid: the status of every ``UsageError``.
+  /// The command line is invalid: that of ``ProgramCommand/mistake(_:_:)``.
   case usage = 2
   /// The requested item does not exist.
   case notFound = 3

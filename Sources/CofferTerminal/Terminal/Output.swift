@@ -11,9 +11,9 @@ public import Foundation
 /// ```
 ///
 /// Text is written once 64 KiB are buffered, and by ``flush()``. Text that is not flushed is lost when the output is
-/// deallocated. Methods that write throw ``OutputClosed`` if the reader of a pipe has closed it, and ``CommandError``
-/// with ``ExitStatus/failure`` if writing fails, for example on a full disk. An output is not thread-safe: only one
-/// thread at a time may use it.
+/// deallocated. Methods that write throw ``CommandError`` with ``ExitStatus/failure`` if writing fails, as on a full
+/// disk. If the reader of a pipe has closed it, they throw an error with which ``ProgramCommand/main(_:)`` ends the
+/// program quietly. An output is not thread-safe: only one thread at a time may use it.
 public final class Output {
   private static let capacity = 64 << 10
 

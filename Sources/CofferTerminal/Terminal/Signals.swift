@@ -63,7 +63,7 @@ public func interruptible<R: Sendable>(_ body: @escaping @Sendable () async thro
 /// Calls a handler when the reader of standard output closes the pipe, as `head` does, even while nothing is written.
 ///
 /// Does nothing if standard output is not a pipe or socket. Only commands that wait for events need it: others detect a
-/// closed pipe when they write, by ``OutputClosed``.
+/// closed pipe when they write.
 ///
 /// - Parameter handler: called at most once, on a separate thread.
 public func whenReaderLeaves(_ handler: @escaping @Sendable () -> Void) {

@@ -49,9 +49,7 @@ enum Market: String, ProgramCommand {
         examples: [.init("market load a.json", "take all of it")])
     case .completions:
       Syntax(
-        summary: "print shell completions",
-        operands: [.init(name: "SHELL", completion: Shell.completion, summary: "which", isRequired: true)],
-        examples: [.init("market completions zsh", "for zsh")])
+        summary: "print completions for bash", examples: [.init("source <(market completions)", "in ~/.bashrc")])
     case .help:
       Syntax(
         summary: "show help", operands: [.init(name: "COMMAND", completion: .commands, summary: "which")],

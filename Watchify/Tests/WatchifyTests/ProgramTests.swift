@@ -29,8 +29,7 @@ struct ProgramTests {
 
   @Test("Completions are read by bash, and offer stores")
   func completions() async throws {
-    #expect(try await sandbox.bash("source <(watchify completions bash) && complete -p watchify").status == 0)
-    for shell in ["zsh", "fish"] { #expect(try await sandbox.watchify("completions", shell).text.contains("watchify")) }
+    #expect(try await sandbox.bash("source <(watchify completions) && complete -p watchify").status == 0)
   }
 
   @Test("The demo shows all of it, and checks itself")

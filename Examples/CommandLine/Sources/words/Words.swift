@@ -43,9 +43,7 @@ enum Command: String, ProgramCommand {
         options: [.limit, .json], examples: [.init("words longest a.txt --limit 3", "the first three")])
     case .completions:
       Syntax(
-        summary: "print shell completions",
-        operands: [.init(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
-        examples: [.init("source <(words completions bash)", "in ~/.bashrc")])
+        summary: "print completions for bash", examples: [.init("source <(words completions)", "in ~/.bashrc")])
     case .help:
       Syntax(
         summary: "show help",

@@ -68,7 +68,3 @@ extension ExitStatus {
     }
   }
 }
-
-extension UsageError {
-  init(_ message: String, _ command: Command? = nil) { self = Command.mistake(message, command) }
-}

@@ -116,12 +116,10 @@ extension Table {
     aliases: ["try", "tour"])
 
   static let completions = Syntax(
-    summary: "print shell completions",
-    operands: [Operand(name: "SHELL", completion: Shell.completion, summary: "bash, zsh or fish", isRequired: true)],
+    summary: "print completions for bash",
     details: ["Completes commands, options and the names of stores."],
     examples: [
-      Example("source <(watchify completions bash)", "in ~/.bashrc"),
-      Example("watchify completions zsh > _watchify", "into a folder of $fpath"),
+      Example("source <(watchify completions)", "in ~/.bashrc")
     ],
     aliases: ["completion"])
 

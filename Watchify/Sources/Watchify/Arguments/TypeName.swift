@@ -10,7 +10,7 @@ enum TypeName {
   static let lines = ChangeType.allCases.map(\.rawValue).joined(separator: ", ").wrapped(to: 76)
 
   /// Returns the kinds that the values of `--type` name; `nil` if there are no values.
-  /// - Throws: `UsageError` for an unknown name.
+  /// - Throws: `CommandError` for an unknown name.
   static func types(_ words: [String], _ command: Command) throws -> [ChangeType]? {
     let words = words.flatMap { $0.split(separator: ",").map(String.init) }
     guard !words.isEmpty else { return nil }
@@ -22,7 +22,7 @@ enum TypeName {
         return [type]
       }
       let hint = suggestion(for: word, among: all).map { " Did you mean '\($0)'?" }
-      throw UsageError(
+      throw Command.mistake(
         "There is no kind of news '\(word.oneLine(limit: 40))'.\(hint ?? " They are \(all.joined(separator: ", ")).")",
         command)
     }

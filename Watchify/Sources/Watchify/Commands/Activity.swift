@@ -47,7 +47,7 @@ private func start(_ text: String, _ command: Command) throws -> Date {
     return calendar.date(byAdding: .day, value: 1 - days, to: today) ?? today
   }
   if let date = Moment.date(text) { return date }
-  throw UsageError("--since takes today, a number of days such as 7d, or a date such as 2026-01-31.", command)
+  throw Command.mistake("--since takes today, a number of days such as 7d, or a date such as 2026-01-31.", command)
 }
 
 /// Returns the first `limit` groups of events. Pages of events are read until each of these groups is complete.
@@ -107,7 +107,7 @@ func markRead(_ invocation: Invocation) async throws -> ExitStatus {
   let words = try invocation.texts()
   let isFiltered = [.store, .type, .since].contains { invocation.has($0) }
   guard [!words.isEmpty, invocation.has(.all), isFiltered].count(where: { $0 }) == 1 else {
-    throw UsageError("'read' takes events, or --all, or some of --store, --type and --since.", .read)
+    throw Command.mistake("'read' takes events, or --all, or some of --store, --type and --since.", .read)
   }
   return try await withSession(invocation) { session in
     let before = try await session.service.unreadCount()
@@ -138,7 +138,7 @@ private func row(of word: String, _ session: Session) async throws -> [UUID] {
       advice: "See 'watchify activity'. Nothing was marked.")
   }
   guard found.count == 1 else {
-    throw UsageError("'\(word.oneLine(limit: 40))' is ambiguous: several ids begin with it.", .read)
+    throw Command.mistake("'\(word.oneLine(limit: 40))' is ambiguous: several ids begin with it.", .read)
   }
   let window = try await session.container.settings.get(StorageKeys.activityGroupingWindowMinutes)
   let near = try await session.service.events(around: event, within: 86_400)

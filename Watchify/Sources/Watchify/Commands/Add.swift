@@ -5,7 +5,7 @@ import WatchifyKit
 
 /// Runs `watchify add`: follows a store.
 func addStore(_ invocation: Invocation) async throws -> ExitStatus {
-  guard let address = try invocation.text(at: 0) else { throw UsageError("'add' needs an ADDRESS.", .add) }
+  guard let address = try invocation.text(at: 0) else { throw Command.mistake("'add' needs an ADDRESS.", .add) }
   let domain = try ShopAddress(address).domain
   let country = try invocation.country()
   let headers = try invocation.headers()

@@ -4,17 +4,20 @@ import WatchifyKit
 
 /// Runs `watchify edit`: changes the name, address, country or headers of a store.
 func editStore(_ invocation: Invocation) async throws -> ExitStatus {
-  guard let text = try invocation.text(at: 0) else { throw UsageError("'edit' needs a STORE.", .edit) }
+  guard let text = try invocation.text(at: 0) else { throw Command.mistake("'edit' needs a STORE.", .edit) }
   let name = invocation.options[.name]?.trimmingCharacters(in: .whitespacesAndNewlines)
-  if name?.isEmpty == true { throw UsageError("--name takes a name that is not empty.", .edit) }
+  if name?.isEmpty == true { throw Command.mistake("--name takes a name that is not empty.", .edit) }
   let address = invocation.options[.address]
   let country = try invocation.country()
   let given = try invocation.headers()
   let forgets = invocation.has(.forgetHeaders)
   guard name != nil || address != nil || country != nil || !given.isEmpty || forgets else {
-    throw UsageError("'edit' takes at least one of --name, --address, --country, --header and --forget-headers.", .edit)
+    throw Command.mistake(
+      "'edit' takes at least one of --name, --address, --country, --header and --forget-headers.", .edit)
   }
-  guard given.isEmpty || !forgets else { throw UsageError("--header and --forget-headers exclude each other.", .edit) }
+  guard given.isEmpty || !forgets else {
+    throw Command.mistake("--header and --forget-headers exclude each other.", .edit)
+  }
   return try await withSession(invocation) { session in
     let store = try session.store(text, .edit)
     let headers = given.isEmpty && !forgets ? nil : given

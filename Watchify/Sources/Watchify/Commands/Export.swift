@@ -6,11 +6,11 @@ import WatchifyKit
 func exportHistory(_ invocation: Invocation) async throws -> ExitStatus {
   let asJSON = invocation.has(.json)
   guard !(asJSON && invocation.has(.csv)) else {
-    throw UsageError("'export' takes --csv or --json, not both.", .export)
+    throw Command.mistake("'export' takes --csv or --json, not both.", .export)
   }
   return try await interruptible {
     try await withSession(invocation) { session in
-      guard let store = try session.stores(invocation).first else { throw UsageError("Name a STORE.", .export) }
+      guard let store = try session.stores(invocation).first else { throw Command.mistake("Name a STORE.", .export) }
       let output = Output.standard
       if !asJSON { try output.writeLine(ExportRow.heading) }
       for id in try await session.service.productIds(storeId: store.id) {

@@ -9,7 +9,7 @@ func printFeed(_ invocation: Invocation) async throws -> ExitStatus {
     let feed: AtomFeed
     if let word = invocation.options[.wish] {
       guard [.store, .type, .since, .unread].allSatisfy({ !invocation.has($0) }) else {
-        throw UsageError("--wish cannot be combined with other filters.", .feed)
+        throw Command.mistake("--wish cannot be combined with other filters.", .feed)
       }
       feed = try await session.service.feed(ofWish: try await wish(word, session).id, limit: limit ?? 500)
     } else {

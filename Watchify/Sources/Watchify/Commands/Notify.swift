@@ -7,20 +7,20 @@ func notify(_ invocation: Invocation) async throws -> ExitStatus {
   let name = try invocation.text(at: 1)
   switch try invocation.text(at: 0) {
   case "test":
-    guard invocation.operands.count <= 2 else { throw UsageError("'notify test' takes one channel.", .notify) }
+    guard invocation.operands.count <= 2 else { throw Command.mistake("'notify test' takes one channel.", .notify) }
     return try await testChannels(invocation, name)
   case "list":
-    guard name == nil else { throw UsageError("'notify list' takes no channel.", .notify) }
+    guard name == nil else { throw Command.mistake("'notify list' takes no channel.", .notify) }
     return try await listChannels(invocation)
   case "add":
-    guard let name else { throw UsageError("'notify add' takes a NAME for the channel.", .notify) }
+    guard let name else { throw Command.mistake("'notify add' takes a NAME for the channel.", .notify) }
     return try await withSession(invocation) { try await ChannelAddition(invocation, name).run($0) }
   case "remove":
     guard let name, invocation.operands.count == 2 else {
-      throw UsageError("'notify remove' takes the NAME of a channel.", .notify)
+      throw Command.mistake("'notify remove' takes the NAME of a channel.", .notify)
     }
     return try await removeChannel(invocation, name)
-  default: throw UsageError("'notify' takes add, list, remove or test: watchify notify test.", .notify)
+  default: throw Command.mistake("'notify' takes add, list, remove or test: watchify notify test.", .notify)
   }
 }
 

@@ -13,12 +13,12 @@ struct ChannelAddition {
     self.name = name
     let isName = (1...40).contains(name.utf8.count) && name.first?.isLetter == true
     guard isName, name.utf8.allSatisfy({ Self.isNameByte($0) }), !["desktop", "terminal"].contains(name) else {
-      throw UsageError("A channel's NAME is a word of letters, digits and hyphens, such as 'phone'.", .notify)
+      throw Command.mistake("A channel's NAME is a word of letters, digits and hyphens, such as 'phone'.", .notify)
     }
     let shape = invocation.options[.shape] ?? ChannelKind.json.rawValue
     guard let kind = ChannelKind(rawValue: shape.lowercased()) else {
       let names = ChannelKind.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsageError("--shape takes one of \(names).", .notify)
+      throw Command.mistake("--shape takes one of \(names).", .notify)
     }
     self.kind = kind
   }
@@ -82,20 +82,20 @@ struct ChannelAddition {
     options.recipients = invocation.values(.to)
     let isMail = kind == .email
     guard isMail == (options.sender != nil), isMail == !options.recipients.isEmpty, isMail || options.user == nil else {
-      throw UsageError(
+      throw Command.mistake(
         isMail
           ? "E-mail takes a sender and a recipient: --from ADDRESS --to ADDRESS."
           : "--user, --from and --to are for e-mail: --shape email.", .notify)
     }
     for address in options.recipients + [options.sender].compactMap({ $0 }) where !MailAddress.isValid(address) {
-      throw UsageError("--from and --to take an address such as ada@example.org.", .notify)
+      throw Command.mistake("--from and --to take an address such as ada@example.org.", .notify)
     }
     return options
   }
 
   private func digest() throws -> DailyTime? {
     guard let text = invocation.options[.daily] else { return nil }
-    guard let time = DailyTime(text) else { throw UsageError("--daily takes a time such as 08:00.", .notify) }
+    guard let time = DailyTime(text) else { throw Command.mistake("--daily takes a time such as 08:00.", .notify) }
     return time
   }
 
@@ -104,7 +104,7 @@ struct ChannelAddition {
     let text = try invocation.text(at: 2)
     if let text, text != "-" {
       guard !kind.hasSecretAddress, !text.contains("?"), !text.contains("@") || kind == .matrix else {
-        throw UsageError(
+        throw Command.mistake(
           "This address may contain a secret, which other users can read among the arguments: give - and the address "
             + "on standard input.", .notify)
       }
@@ -117,9 +117,9 @@ struct ChannelAddition {
     if let path = invocation.options[.secretFrom] { return try SecretInput.read(from: path, "the secret") }
     switch kind {
     case .gotify, .matrix:
-      throw UsageError("\(kind.rawValue) requires a token: --secret-from FILE, or - for standard input.", .notify)
+      throw Command.mistake("\(kind.rawValue) requires a token: --secret-from FILE, or - for standard input.", .notify)
     case .email where invocation.has(.user):
-      throw UsageError("A user requires a password: --secret-from FILE, or - for standard input.", .notify)
+      throw Command.mistake("A user requires a password: --secret-from FILE, or - for standard input.", .notify)
     case .json, .ntfy, .discord, .slack, .email: return nil
     }
   }

@@ -6,7 +6,7 @@ import WatchifyWeb
 /// Runs `watchify product`: prints a product with its variants and the history of a price.
 func showProduct(_ invocation: Invocation) async throws -> ExitStatus {
   guard let storeText = try invocation.text(at: 0), let text = try invocation.text(at: 1) else {
-    throw UsageError("'product' needs a STORE and a PRODUCT.", .product)
+    throw Command.mistake("'product' needs a STORE and a PRODUCT.", .product)
   }
   let width = try invocation.number(.width, minimum: 12).map { Int(clamping: $0) }
   return try await withSession(invocation) { session in
@@ -53,7 +53,7 @@ func product(
   guard found.count == 1 else {
     let names = found.prefix(5).map { "\($0.title.oneLine(limit: 48)) (\($0.handle.oneLine(limit: 60)))" }
     let rest = found.count > 5 ? " and others" : ""
-    throw UsageError("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", command)
+    throw Command.mistake("'\(shown)' may be \(names.joined(separator: ", "))\(rest). Give its handle.", command)
   }
   guard let detail = try await session.service.product(storeId: store.id, shopifyId: first.shopifyId) else {
     throw CommandError(.notFound, "productNotFound", "'\(shown)' has just been deleted.")
@@ -67,7 +67,7 @@ func variant(_ text: String, _ detail: ProductDetailDTO, for command: Command = 
   let found = exact.isEmpty ? detail.variants.filter { $0.title?.lowercased().contains(wanted) ?? false } : exact
   if let variant = found.first, found.count == 1 { return variant }
   let names = (found.isEmpty ? detail.variants : found).map { $0.title ?? String($0.id) }
-  guard found.isEmpty else { throw UsageError("--variant may be \(some(names, of: 12)).", command) }
+  guard found.isEmpty else { throw Command.mistake("--variant may be \(some(names, of: 12)).", command) }
   throw CommandError(
     .notFound, "variantNotFound", "There is no variant '\(text.oneLine(limit: 40))'.",
     advice: "There are \(some(names, of: 12)).")

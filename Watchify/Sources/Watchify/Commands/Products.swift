@@ -11,7 +11,7 @@ func listProducts(_ invocation: Invocation) async throws -> ExitStatus {
   let limit = Int(clamping: try invocation.number(.limit, minimum: 1) ?? 50)
   let offset = Int(clamping: try invocation.number(.offset, minimum: 0) ?? 0)
   return try await withSession(invocation) { session in
-    guard let store = try session.stores(invocation).first else { throw UsageError("Name a STORE.", .products) }
+    guard let store = try session.stores(invocation).first else { throw Command.mistake("Name a STORE.", .products) }
     let query = ProductQuery(
       storeId: store.id, searchText: invocation.options[.search] ?? "", stockScope: scope, sortOrder: sort)
     let products = try await session.service.products(query, offset: offset, limit: min(limit, 1_000_000))
@@ -65,7 +65,7 @@ private func choice<Value>(
   guard let word = invocation.options[option] else { return usual }
   guard let value = values.first(where: { $0.key == word.lowercased() })?.value else {
     let names = values.map(\.key).joined(separator: ", ")
-    throw UsageError("\(option.name) takes one of \(names).", invocation.command)
+    throw Command.mistake("\(option.name) takes one of \(names).", invocation.command)
   }
   return value
 }

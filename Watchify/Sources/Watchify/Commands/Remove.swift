@@ -4,13 +4,13 @@ import WatchifyKit
 
 /// Runs `watchify remove`: stops following a store and deletes its data.
 func removeStore(_ invocation: Invocation) async throws -> ExitStatus {
-  guard let text = try invocation.text(at: 0) else { throw UsageError("'remove' needs a STORE.", .remove) }
+  guard let text = try invocation.text(at: 0) else { throw Command.mistake("'remove' needs a STORE.", .remove) }
   return try await withSession(invocation) { session in
     let store = try session.store(text, .remove, isWhole: true)
     let losses = try await losses(store, session)
     if !invocation.has(.yes) {
       guard Input.isTerminal, isatty(STDERR_FILENO) == 1 else {
-        throw UsageError(
+        throw Command.mistake(
           "'remove' would delete \(losses.text) of \(store.name.oneLine(limit: 60)), "
             + "and there is no terminal for a confirmation: add --yes.", .remove)
       }

@@ -77,7 +77,7 @@ extension Invocation {
   func siteConfiguration() throws -> SiteServer.Configuration {
     var configuration = SiteServer.Configuration()
     if let text = options[.port] {
-      guard let port = UInt16(text) else { throw UsageError("--port takes a number from 0 to 65535.", command) }
+      guard let port = UInt16(text) else { throw Command.mistake("--port takes a number from 0 to 65535.", command) }
       configuration.port = port
     }
     if let host = options[.listen], host.lowercased() != "localhost" { configuration.host = host }
@@ -85,7 +85,7 @@ extension Invocation {
     configuration.names = values(.hostname)
     if let text = options[.publicAddress] {
       guard let address = PublicAddress(text) else {
-        throw UsageError(
+        throw Command.mistake(
           "--public-address takes an address such as https://nas.example/watchify/. Its folder has no name of a page.",
           command)
       }
@@ -93,7 +93,7 @@ extension Invocation {
     }
     configuration.trustedProxies = try values(.trustedProxy).map { text in
       guard let address = PeerAddress.canonical(text) else {
-        throw UsageError("--trusted-proxy takes a numeric address, such as 192.168.1.2.", command)
+        throw Command.mistake("--trusted-proxy takes a numeric address, such as 192.168.1.2.", command)
       }
       return address
     }
@@ -109,7 +109,7 @@ extension Invocation {
       }
       configuration.tls = TLSIdentity(
         certificateChain: certificates, privateKey: try SecretInput.text(of: key, named: "private key"))
-    default: throw UsageError("TLS needs both --certificate and --key.", command)
+    default: throw Command.mistake("TLS needs both --certificate and --key.", command)
     }
     return configuration
   }

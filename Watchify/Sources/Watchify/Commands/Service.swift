@@ -7,7 +7,7 @@ func manageService(_ invocation: Invocation) async throws -> ExitStatus {
   let words = ["install", "status", "remove"]
   guard let word = try invocation.text(at: 0), words.contains(word) || ["unit", "socket"].contains(word)
   else {
-    throw UsageError("'service' takes one of \(words.joined(separator: ", ")).", .service)
+    throw Command.mistake("'service' takes one of \(words.joined(separator: ", ")).", .service)
   }
   let files = UnitFiles.ofUser()
   let manager = ServiceManager()

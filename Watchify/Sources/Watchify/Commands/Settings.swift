@@ -9,7 +9,7 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
   let setting = try invocation.text(at: 0).map(WatchifySetting.setting)
   let value = try invocation.text(at: 1)
   if invocation.has(.reset), setting == nil || value != nil {
-    throw UsageError("--reset takes a KEY and no VALUE.", .settings)
+    throw Command.mistake("--reset takes a KEY and no VALUE.", .settings)
   }
   return try await withSession(invocation) { session in
     let router = session.container.settings
@@ -17,7 +17,7 @@ func settings(_ invocation: Invocation) async throws -> ExitStatus {
       if invocation.has(.reset) {
         try await setting.reset(router)
       } else if let value, try await !setting.write(router, value) {
-        throw UsageError("\(setting.name) takes \(setting.allowed).", .settings)
+        throw Command.mistake("\(setting.name) takes \(setting.allowed).", .settings)
       }
     }
     let asJSON = invocation.has(.json)

@@ -28,9 +28,9 @@ func handleWishes(_ invocation: Invocation) async throws -> ExitStatus {
 
 private func addWish(_ words: [String], _ invocation: Invocation, _ session: Session) async throws {
   guard let condition = try invocation.condition() else {
-    throw UsageError("'wish add' needs one of --below, --off, --in-stock and --new.", .wish)
+    throw Command.mistake("'wish add' needs one of --below, --off, --in-stock and --new.", .wish)
   }
-  guard words.count <= 1 else { throw UsageError("'wish add' takes one SUBJECT.", .wish) }
+  guard words.count <= 1 else { throw Command.mistake("'wish add' takes one SUBJECT.", .wish) }
   let scope = try await scope(words.first, invocation, session)
   let wish = try await session.service.addWish(
     scope, condition, expiresAt: try invocation.expiration() ?? nil, currency: invocation.options[.currency])
@@ -38,15 +38,18 @@ private func addWish(_ words: [String], _ invocation: Invocation, _ session: Ses
 }
 
 private func editWish(_ words: [String], _ invocation: Invocation, _ session: Session) async throws {
-  guard let word = words.first, words.count == 1 else { throw UsageError("'wish edit' needs the id of a wish.", .wish) }
+  guard let word = words.first, words.count == 1 else {
+    throw Command.mistake("'wish edit' needs the id of a wish.", .wish)
+  }
   let condition = try invocation.condition()
   let expiration = try invocation.expiration()
   let currency = invocation.options[.currency]
   guard condition != nil || expiration != nil || currency != nil else {
-    throw UsageError("'wish edit' takes --until, --currency, or one of --below, --off, --in-stock and --new.", .wish)
+    throw Command.mistake(
+      "'wish edit' takes --until, --currency, or one of --below, --off, --in-stock and --new.", .wish)
   }
   guard invocation.options[.search] == nil, invocation.options[.variant] == nil else {
-    throw UsageError("'wish edit' cannot change what a wish is about: make another wish.", .wish)
+    throw Command.mistake("'wish edit' cannot change what a wish is about: make another wish.", .wish)
   }
   let old = try await wish(word, session)
   let wish = try await session.service.editWish(
@@ -64,7 +67,7 @@ private func tell(_ wish: WishDTO, _ beginning: String, _ invocation: Invocation
 }
 
 private func removeWishes(_ words: [String], _ invocation: Invocation, _ session: Session) async throws {
-  guard !words.isEmpty else { throw UsageError("'wish remove' needs the id of a wish.", .wish) }
+  guard !words.isEmpty else { throw Command.mistake("'wish remove' needs the id of a wish.", .wish) }
   // All ids are checked before anything is removed.
   var wishes: [WishDTO] = []
   for word in words { wishes.append(try await wish(word, session)) }
@@ -79,7 +82,7 @@ private func removeWishes(_ words: [String], _ invocation: Invocation, _ session
 private func listWishes(_ words: [String], _ invocation: Invocation, _ session: Session) async throws {
   var wishes: [WishDTO]
   if let word = words.first {
-    guard words.count == 1 else { throw UsageError("'wish list' takes one SUBJECT.", .wish) }
+    guard words.count == 1 else { throw Command.mistake("'wish list' takes one SUBJECT.", .wish) }
     let (store, detail) = try await subject(word, session)
     wishes = try await session.service.wishes(storeId: store.id, productId: detail?.product.shopifyId)
   } else {
@@ -109,7 +112,9 @@ private func listWishes(_ words: [String], _ invocation: Invocation, _ session: 
 }
 
 private func showWish(_ words: [String], _ invocation: Invocation, _ session: Session) async throws {
-  guard let word = words.first, words.count == 1 else { throw UsageError("'wish show' needs the id of a wish.", .wish) }
+  guard let word = words.first, words.count == 1 else {
+    throw Command.mistake("'wish show' needs the id of a wish.", .wish)
+  }
   let wish = try await wish(word, session)
   let matches = try await session.service.wish(matches: wish.id, limit: 200)
   let output = Output.standard
@@ -145,17 +150,17 @@ extension Invocation {
   fileprivate func condition() throws -> WishCondition? {
     let given = [Option.below, .off, .inStock, .new].filter { has($0) }
     guard given.count < 2 else {
-      throw UsageError("\(given.map(\.name).joined(separator: " and ")) exclude each other.", command)
+      throw Command.mistake("\(given.map(\.name).joined(separator: " and ")) exclude each other.", command)
     }
     switch given.first {
     case .below?:
       guard let text = options[.below], let price = Price(entered: text) else {
-        throw UsageError("--below takes an amount such as 70 or 69.90.", command)
+        throw Command.mistake("--below takes an amount such as 70 or 69.90.", command)
       }
       return .priceAtMost(price.decimal)
     case .off?:
       guard let text = options[.off], let percent = Int(text.hasSuffix("%") ? String(text.dropLast()) : text) else {
-        throw UsageError("--off takes a percentage such as 20.", command)
+        throw Command.mistake("--off takes a percentage such as 20.", command)
       }
       return .percentOff(percent)
     case .inStock?: return .backInStock
@@ -175,16 +180,16 @@ extension Invocation {
 private func scope(_ word: String?, _ invocation: Invocation, _ session: Session) async throws -> WishScope {
   if let text = invocation.options[.search] {
     guard invocation.options[.variant] == nil else {
-      throw UsageError("--variant belongs to a product, not to --search.", .wish)
+      throw Command.mistake("--variant belongs to a product, not to --search.", .wish)
     }
     return .search(storeId: try word.map { try session.store($0, .wish).id }, text: text)
   }
   guard let word else {
-    throw UsageError("'wish add' needs a STORE/PRODUCT or --search.", .wish)
+    throw Command.mistake("'wish add' needs a STORE/PRODUCT or --search.", .wish)
   }
   let (store, detail) = try await subject(word, session)
   guard let detail else {
-    throw UsageError("'\(word.oneLine(limit: 60))' is a store: add /PRODUCT, or --search WORDS.", .wish)
+    throw Command.mistake("'\(word.oneLine(limit: 60))' is a store: add /PRODUCT, or --search WORDS.", .wish)
   }
   guard let text = invocation.options[.variant] else {
     return .product(storeId: store.id, productId: detail.product.shopifyId)
@@ -219,7 +224,7 @@ func wish(_ word: String, _ session: Session) async throws -> WishDTO {
       advice: "See 'watchify wish list'. Nothing was changed.")
   }
   guard found.count == 1 else {
-    throw UsageError("'\(word.oneLine(limit: 40))' is ambiguous: several ids begin with it.", .wish)
+    throw Command.mistake("'\(word.oneLine(limit: 40))' is ambiguous: several ids begin with it.", .wish)
   }
   return wish
 }

@@ -8,7 +8,7 @@ extension Invocation {
   func country() throws -> String? {
     guard let text = options[.country]?.uppercased() else { return nil }
     guard text.utf8.count == 2, text.utf8.allSatisfy({ UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0 }) else {
-      throw UsageError("--country takes two letters, such as US or GB.", command)
+      throw Command.mistake("--country takes two letters, such as US or GB.", command)
     }
     return text
   }
@@ -18,7 +18,7 @@ extension Invocation {
     let texts = values(.header)
     let end = try end()
     if end != nil, texts.isEmpty {
-      throw UsageError("--until sets when headers expire: give them with --header.", command)
+      throw Command.mistake("--until sets when headers expire: give them with --header.", command)
     }
     return try texts.map { try header($0, until: end) }
   }
@@ -31,7 +31,7 @@ extension Invocation {
     }
     let isValue = parts.last?.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
     guard parts.count == 2, parts[0] != "", parts[1] != "", isName == true, isValue == true else {
-      throw UsageError("--header takes a name, a colon and a value: --header 'Signature-Agent: ...'.", command)
+      throw Command.mistake("--header takes a name, a colon and a value: --header 'Signature-Agent: ...'.", command)
     }
     return StoreHeader(name: parts[0], value: parts[1], expiresAt: end)
   }
@@ -48,7 +48,7 @@ extension Invocation {
     }
     guard let day, let next = calendar.date(byAdding: .day, value: 1, to: calendar.startOfDay(for: day)), next > Date()
     else {
-      throw UsageError("--until takes a number of days such as 90d, or a future date such as 2027-01-31.", command)
+      throw Command.mistake("--until takes a number of days such as 90d, or a future date such as 2027-01-31.", command)
     }
     return next
   }

@@ -8,7 +8,7 @@ extension WatchifySetting {
     let shown = word.oneLine(limit: 40)
     let close = suggestion(for: word, among: all.map { $0.name.lowercased() }).flatMap { named($0)?.name }
     let hint = close.map { "Did you mean '\($0)'?" } ?? "They are \(all.map(\.name).joined(separator: ", "))."
-    throw UsageError("There is no setting '\(shown)'. \(hint)", .settings)
+    throw Command.mistake("There is no setting '\(shown)'. \(hint)", .settings)
   }
 }
 

@@ -22,11 +22,11 @@ extension Session {
     if let store = found.first, found.count == 1, !isWhole || !exact.isEmpty || isShownID { return store }
     let shown = text.oneLine(limit: 60)
     if isWhole, exact.isEmpty, found.count == 1 {
-      throw UsageError(
+      throw Command.mistake(
         "'\(shown)' is the beginning of \(Self.list(found, "or")): '\(command.rawValue)' takes a whole name.", command)
     }
     guard found.isEmpty else {
-      throw UsageError("'\(shown)' may be \(Self.list(found, "or")).", command)
+      throw Command.mistake("'\(shown)' may be \(Self.list(found, "or")).", command)
     }
     guard !stores.isEmpty else {
       throw CommandError(.notFound, "storeNotFound", "There is no store '\(shown)'.", advice: firstSteps)

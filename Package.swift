@@ -133,7 +133,7 @@ let package = Package(
     storeTests("CofferTests", ["CofferCommand", "Neighbour"]),
     storeTests("CofferCommandTests", ["CofferCommand", "CofferTerminal"]),
     storeTests("CofferRouterTests"), storeTests("ReadmeTests"),
-    tests("CofferTestingTests", ["CofferCore", "CofferTesting"]),
+    tests("CofferTestingTests", ["CofferCore", "CofferTesting", "CofferTestHelper"]),
     tests("CofferDemoTests", ["CofferDemo", "CofferTesting"]),
     documentTests("VaultDocumentTests", ["CofferVault", "CofferPersistence", "CofferFileSystem", "CofferTesting"]),
     documentTests("CallbackDocumentTests", ["CofferCallbacks", "Neighbour"]),

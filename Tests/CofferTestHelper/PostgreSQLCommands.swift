@@ -1,6 +1,6 @@
 import CofferCore
 import CofferPostgreSQL
-import CofferTesting
+import CofferTestSupport
 import Foundation
 
 /// `postgresql-work LOCATION NAME WRITERS` reads and writes with several writers until a line arrives, and prints what

@@ -17,6 +17,13 @@ struct RunningProgramTests {
     #expect(ended.status == 128 + number)
   }
 
+  @Test("may have ended when it is told a line")
+  func ended() throws {
+    let helper = try HelperProcess([], executable: "CofferTestHelper", by: ["/bin/true"])
+    #expect(helper.wait() == 0)
+    for _ in 0..<2 { helper.tell("nobody reads this") }
+  }
+
   /// Calls a function while this thread blocks a signal, which it does afterwards only if it did before.
   private func blocking<R>(_ number: Int32, _ body: () throws -> R) rethrows -> R {
     var (signals, before, after) = (sigset_t(), sigset_t(), sigset_t())

@@ -9,23 +9,13 @@ public var patience: Int { isThreadSanitized ? 10 : 3 }
 /// ```
 /// - Returns: The task's value.
 /// - Throws: The error of the task, which is usually `CancellationError` if it was cancelled.
-public func finish<R: Sendable>(_ task: Task<R, any Error>, within limit: Duration) async throws -> R {
+public func finish<R: Sendable, E: Error>(_ task: Task<R, E>, within limit: Duration) async throws -> R {
   let watchdog = Task {
     try await Task.sleep(for: limit * patience)
     task.cancel()
   }
   defer { watchdog.cancel() }
   return try await task.value
-}
-
-/// Waits for a task that cannot throw, and cancels it if it takes longer than `limit` times ``patience``.
-public func finish<R: Sendable>(_ task: Task<R, Never>, within limit: Duration) async throws -> R {
-  let watchdog = Task {
-    try await Task.sleep(for: limit * patience)
-    task.cancel()
-  }
-  defer { watchdog.cancel() }
-  return await task.value
 }
 
 /// Whether the tests run under the thread sanitizer, where starting a process takes a second.

@@ -115,7 +115,19 @@
     }
 
     /// Writes a line to the helper's standard input, whether or not the helper still reads it.
-    public func tell(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
+    public func tell(_ line: String) {
+      // The signal for a pipe without a reader would end the test: it is blocked, and taken if it has arrived.
+      var (broken, pending, before) = (sigset_t(), sigset_t(), sigset_t())
+      sigemptyset(&broken)
+      sigaddset(&broken, SIGPIPE)
+      pthread_sigmask(SIG_BLOCK, &broken, &before)
+      defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+      let bytes = Array((line + "\n").utf8)
+      guard write(input.fileHandleForWriting.fileDescriptor, bytes, bytes.count) < 0 else { return }
+      sigpending(&pending)
+      var number: Int32 = 0
+      if sigismember(&pending, SIGPIPE) == 1 { sigwait(&broken, &number) }
+    }
 
     /// Kills the helper with `SIGKILL`, which it cannot catch.
     public func kill() {

@@ -1,5 +1,5 @@
 #if os(Linux)
-  import Foundation
+  package import Foundation
 
   /// A D-Bus message bus for a single test, in a temporary directory, so that tests do not reach the user's desktop
   /// session. It ends when this object is deallocated or this process ends, even if it is killed.
@@ -20,7 +20,8 @@
         where: FileManager.default.isExecutableFile(atPath:))
     }()
 
-    private let folder: TemporaryDirectory
+    /// The temporary directory, unless the owner of the bus has one.
+    private let folder: TemporaryDirectory?
     /// The standard input of the bus, which ends the bus when it is closed.
     private let life: FileHandle
     /// The standard output of the bus, which is open until the bus ends.
@@ -42,21 +43,36 @@
     ///   - subfolder: a subdirectory of the temporary directory for the socket.
     ///   - allowsAllUsers: whether processes of other users may connect, as to the bus of the system.
     /// - Throws: ``TestFailure`` if the bus does not start; `CocoaError` if its directory cannot be written.
-    public init(server: String? = nil, in subfolder: String? = nil, allowsAllUsers: Bool = false) throws {
+    public convenience init(server: String? = nil, in subfolder: String? = nil, allowsAllUsers: Bool = false) throws {
+      let folder = try TemporaryDirectory()
+      let directory = subfolder.map(folder.path) ?? folder.url.path
+      try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+      let service = server.map { (name: "org.freedesktop.Notifications", command: $0) }
+      try self.init(at: directory, in: folder, starting: service, allowsAllUsers: allowsAllUsers)
+    }
+
+    /// Starts a bus with its socket in a directory, where no other bus is running.
+    /// - Parameters:
+    ///   - folder: the directory to keep until the bus has ended.
+    ///   - service: a name on the bus, and the command that the bus starts on demand to own it.
+    ///   - prepare: changes the process of the bus, such as its environment, before it starts.
+    package init(
+      at runtimeDirectory: String, in folder: TemporaryDirectory? = nil,
+      starting service: (name: String, command: String)?, allowsAllUsers: Bool = false,
+      _ prepare: (Process) -> Void = { _ in }
+    ) throws {
       guard let program = Self.program else { throw TestFailure("dbus-daemon is not installed") }
-      folder = try TemporaryDirectory()
-      runtimeDirectory = subfolder.map(folder.path) ?? folder.url.path
-      try FileManager.default.createDirectory(atPath: runtimeDirectory, withIntermediateDirectories: true)
+      (self.folder, self.runtimeDirectory) = (folder, runtimeDirectory)
       let plain = CharacterSet(charactersIn: "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_/.")
       guard let path = (runtimeDirectory + "/bus").addingPercentEncoding(withAllowedCharacters: plain) else {
         throw TestFailure("the directory \(runtimeDirectory) has a name that an address cannot contain")
       }
       address = "unix:path=" + path
-      if let server {
-        try "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=\(server)\n".write(
-          toFile: folder.path("notifications.service"), atomically: true, encoding: .utf8)
+      if let service {
+        try "[D-BUS Service]\nName=\(service.name)\nExec=\(service.command)\n".write(
+          toFile: runtimeDirectory + "/private.service", atomically: true, encoding: .utf8)
       }
-      let configuration = folder.path("bus.conf")
+      let configuration = runtimeDirectory + "/bus.conf"
       let text = """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
          "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -64,7 +80,7 @@
           <type>session</type>
           <listen>\(address)</listen>
           <auth>EXTERNAL</auth>
-          \(server == nil ? "" : "<servicedir>\(folder.url.path)</servicedir>")
+          \(service == nil ? "" : "<servicedir>\(runtimeDirectory)</servicedir>")
           <policy context="default">
             <allow send_destination="*" eavesdrop="true"/>
             <allow eavesdrop="true"/>
@@ -87,12 +103,7 @@
       process.standardInput = input
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
-      // Dispatch threads block signals and children inherit that, but the bus needs the SIGCHLD of its own children.
-      var none = sigset_t()
-      var before = sigset_t()
-      sigemptyset(&none)
-      pthread_sigmask(SIG_SETMASK, &none, &before)
-      defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+      prepare(process)
       try process.runUnblocked()
       try? input.fileHandleForReading.close()
       try? output.fileHandleForWriting.close()

@@ -2,9 +2,9 @@ import Foundation
 
 extension OperationHistory {
   /// One operation of a client on one key, as it saw it: an element of a history.
-  public struct Operation: Codable, Hashable, Sendable {
+  package struct Operation: Codable, Hashable, Sendable {
     /// What the operation did. `nil` stands for an absent value.
-    public enum Action: Codable, Hashable, Sendable {
+    package enum Action: Codable, Hashable, Sendable {
       /// Read the value, and returned it.
       case read(String?)
       /// Put a value, or deleted it. In one history, each put stores another value.
@@ -14,7 +14,7 @@ extension OperationHistory {
     }
 
     /// What the client knows about the operation.
-    public enum Outcome: String, Codable, Hashable, Sendable {
+    package enum Outcome: String, Codable, Hashable, Sendable {
       /// It has returned.
       case done
       /// An exchange that was refused, since another value was present.
@@ -26,27 +26,27 @@ extension OperationHistory {
     }
 
     /// The client, which does one thing after another.
-    public let client: String
+    package let client: String
     /// The key.
-    public let key: String
+    package let key: String
     /// What was done.
-    public let action: Action
+    package let action: Action
     /// What the client knows about it.
-    public let outcome: Outcome
+    package let outcome: Outcome
     /// When it was started, in nanoseconds of ``now()``.
-    public let start: UInt64
+    package let start: UInt64
     /// When it returned.
-    public let end: UInt64
+    package let end: UInt64
 
     /// Creates an operation.
-    public init(client: String, key: String, _ action: Action, _ outcome: Outcome, start: UInt64, end: UInt64) {
+    package init(client: String, key: String, _ action: Action, _ outcome: Outcome, start: UInt64, end: UInt64) {
       (self.client, self.key, self.action, self.outcome) = (client, key, action, outcome)
       (self.start, self.end) = (start, end)
     }
 
     /// The present time in nanoseconds, by a clock that all processes of a machine share and nobody sets
     /// (`CLOCK_MONOTONIC`).
-    public static func now() -> UInt64 {
+    package static func now() -> UInt64 {
       var time = timespec()
       clock_gettime(CLOCK_MONOTONIC, &time)
       return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
@@ -56,7 +56,7 @@ extension OperationHistory {
 
 extension OperationHistory.Operation: CustomStringConvertible {
   /// The operation in one line: `12.345 to 12.360 ms, client 7: put 'a' (unknown)`.
-  public var description: String {
+  package var description: String {
     func shown(_ value: String?) -> String { value.map { "'\($0)'" } ?? "nothing" }
     let text =
       switch action {

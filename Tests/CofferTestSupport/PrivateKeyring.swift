@@ -1,5 +1,6 @@
 #if os(Linux)
-  public import Foundation
+  import CofferTesting
+  package import Foundation
 
   /// A gnome-keyring for a single test, on a private bus and in a temporary directory, so that tests do not reach the
   /// user's secrets. All of it ends when this object is deallocated; the processes also end with this process, even if
@@ -9,19 +10,18 @@
   /// let keyring = try PrivateKeyring()
   /// let helper = try HelperProcess(["save"], executable: "MyTestHelper", environment: keyring.environment)
   /// ```
-  public final class PrivateKeyring {
+  package final class PrivateKeyring {
     /// Whether the system has `dbus-daemon`, `dbus-send` and `gnome-keyring-daemon`.
-    public static let isInstalled = missing.isEmpty
+    package static let isInstalled = missing.isEmpty
     /// The reason for disabling tests that need a keyring.
-    public static let unavailabilityReason = "not installed: \(missing.joined(separator: ", "))"
+    package static let unavailabilityReason = "not installed: \(missing.joined(separator: ", "))"
     private static let missing = ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"].filter { program($0) == nil }
     /// The path of the login collection, which the password unlocks.
-    public static let collection = "/org/freedesktop/secrets/collection/login"
+    package static let collection = "/org/freedesktop/secrets/collection/login"
 
     /// The temporary directory of the bus and the keyring.
-    public let root: URL
-    private var bus: Process?
-    private var busLife: Pipe?
+    package let root: URL
+    private var bus: PrivateBus?
     private var daemon: Process?
     private let isActivatable: Bool
 
@@ -29,14 +29,14 @@
     /// - Parameters:
     ///   - password: the password of the login collection, or `nil` to start no keyring.
     ///   - activatable: whether the bus starts a keyring on demand, with nothing unlocked.
-    /// - Throws: ``TestFailure`` if the bus or the keyring does not answer within 20 s.
-    public init(password: String? = "correct horse", activatable: Bool = false) throws {
+    /// - Throws: ``TestFailure`` if the bus or the keyring does not start.
+    package init(password: String? = "correct horse", activatable: Bool = false) throws {
       guard Self.isInstalled else { throw TestFailure(Self.unavailabilityReason) }
       var template = Array((NSTemporaryDirectory() + "/coffer-keyring-XXXXXX").utf8CString)
       guard mkdtemp(&template) != nil else { throw TestFailure("no temporary directory: errno \(errno)") }
       root = URL(fileURLWithPath: String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
       isActivatable = activatable
-      for folder in ["home", "data", "config", "cache", "run", "services"] {
+      for folder in ["home", "data", "config", "cache", "run"] {
         try FileManager.default.createDirectory(
           at: root.appendingPathComponent(folder), withIntermediateDirectories: false,
           attributes: [.posixPermissions: 0o700])
@@ -52,13 +52,12 @@
     }
 
     /// The address of the bus, as a value for `DBUS_SESSION_BUS_ADDRESS`.
-    public var address: String { "unix:path=\(socket)" }
-    private var socket: String { root.appendingPathComponent("bus").path }
+    package var address: String { "unix:path=\(path("bus"))" }
     /// The data directory, which contains the keyring's files, such as `keyrings/login.keyring`.
-    public var dataDirectory: URL { root.appendingPathComponent("data") }
+    package var dataDirectory: URL { root.appendingPathComponent("data") }
 
     /// The environment variables with which a child process uses this bus and keyring.
-    public var environment: [(String, String)] {
+    package var environment: [(String, String)] {
       [
         ("DBUS_SESSION_BUS_ADDRESS", address), ("HOME", path("home")), ("XDG_DATA_HOME", path("data")),
         ("XDG_CONFIG_HOME", path("config")), ("XDG_CACHE_HOME", path("cache")), ("XDG_RUNTIME_DIR", path("run")),
@@ -70,53 +69,18 @@
     // MARK: The bus
 
     /// Starts the bus again after ``stopBus()``.
-    public func startBus() throws {
-      try busConfiguration.write(to: root.appendingPathComponent("bus.conf"), atomically: true, encoding: .utf8)
-      try "[D-BUS Service]\nName=org.freedesktop.secrets\nExec=\(keyringProgram) --foreground --components=secrets\n"
-        .write(
-          to: root.appendingPathComponent("services/org.freedesktop.secrets.service"), atomically: true,
-          encoding: .utf8)
-      unlink(socket)
-      // A shell ends the bus when its input closes, which also happens when this process is killed.
-      let script = "\"$@\" </dev/null & bus=$!; cat >/dev/null; kill -9 $bus; wait $bus"
-      let life = Process.pipe()
-      bus = try start(
-        "/bin/sh",
-        ["-c", script, "sh", Self.program("dbus-daemon") ?? "", "--nofork", "--config-file", path("bus.conf")],
-        input: life)
-      busLife = life
-      try wait(for: "the bus") { self.busAnswers }
+    package func startBus() throws {
+      unlink(path("bus"))
+      let command = "\(keyringProgram) --foreground --components=secrets"
+      bus = try PrivateBus(
+        at: root.path, starting: isActivatable ? (name: "org.freedesktop.secrets", command: command) : nil
+      ) { $0.environment = variables }
     }
 
     /// Kills the bus; a keyring on it ends, too.
-    public func stopBus() {
-      try? busLife?.fileHandleForWriting.close()
-      bus?.waitUntilExit()
+    package func stopBus() {
+      try? bus?.end()
       bus = nil
-      busLife = nil
-    }
-
-    private var busConfiguration: String {
-      """
-      <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
-       "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
-      <busconfig>
-        <type>session</type>
-        <listen>\(address)</listen>
-        <auth>EXTERNAL</auth>
-        \(isActivatable ? "<servicedir>\(path("services"))</servicedir>" : "")
-        <policy context="default">
-          <allow send_destination="*" eavesdrop="true"/>
-          <allow eavesdrop="true"/>
-          <allow own="*"/>
-        </policy>
-        <limit name="max_replies_per_connection">50000</limit> <!-- as in a session -->
-      </busconfig>
-      """
-    }
-
-    private var busAnswers: Bool {
-      ask("/org/freedesktop/DBus", "org.freedesktop.DBus.GetId", [], of: "org.freedesktop.DBus") != nil
     }
 
     // MARK: The keyring
@@ -126,21 +90,21 @@
     /// - Parameters:
     ///   - password: the password of the login collection.
     ///   - display: the X display on which the keyring may show prompts.
-    /// - Throws: ``TestFailure`` if the keyring does not answer within 20 s.
-    public func startDaemon(password: String, display: String? = nil) throws {
+    /// - Throws: ``TestFailure`` if the keyring does not answer.
+    package func startDaemon(password: String, display: String? = nil) throws {
       stopDaemon()
       let input = Process.pipe()
       daemon = try start(
         keyringProgram, ["--foreground", "--unlock", "--components=secrets"], input: input, display: display)
       try input.fileHandleForWriting.write(contentsOf: Data(password.utf8))
       try input.fileHandleForWriting.close()
-      try wait(for: "the keyring") {
+      try blockUntil("the keyring starts") {
         self.ask("/org/freedesktop/secrets", "org.freedesktop.Secret.Service.ReadAlias", ["string:default"]) != nil
       }
     }
 
     /// Kills the keyring.
-    public func stopDaemon() {
+    package func stopDaemon() {
       guard let daemon else { return }
       if daemon.isRunning { kill(daemon.processIdentifier, SIGKILL) }
       daemon.waitUntilExit()
@@ -148,19 +112,19 @@
     }
 
     /// Suspends the keyring with `SIGSTOP`: it stays on the bus and does not answer.
-    public func pause() { if let daemon { kill(daemon.processIdentifier, SIGSTOP) } }
+    package func pause() { if let daemon { kill(daemon.processIdentifier, SIGSTOP) } }
     /// Resumes a suspended keyring with `SIGCONT`.
-    public func resume() { if let daemon { kill(daemon.processIdentifier, SIGCONT) } }
+    package func resume() { if let daemon { kill(daemon.processIdentifier, SIGCONT) } }
 
     /// Locks the login collection.
-    public func lock() throws {
+    package func lock() throws {
       let reply = ask(
         "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock", ["array:objpath:\(Self.collection)"])
       guard let reply, reply.contains(Self.collection) else { throw TestFailure("the keyring was not locked") }
     }
 
     /// Unlocks the login collection through the keyring's socket, as a log-in does. gnome-keyring sends no signal then.
-    public func unlock(_ password: String) throws {
+    package func unlock(_ password: String) throws {
       let text = Data(password.utf8)
       let body = Self.word(1) + Self.word(text.count) + text  // 1: unlock
       let answer = try exchange(Data([0]), Self.word(body.count + 4) + body)
@@ -198,48 +162,43 @@
         where: FileManager.default.isExecutableFile(atPath:))
     }
 
-    private func start(_ program: String, _ arguments: [String], input: Pipe?, display: String? = nil) throws -> Process
+    private var variables: [String: String] {
+      var variables = ProcessInfo.processInfo.environment
+      for name in ["DISPLAY", "WAYLAND_DISPLAY", "GNOME_KEYRING_CONTROL", "SSH_AUTH_SOCK"] { variables[name] = nil }
+      for (name, value) in environment { variables[name] = value }
+      return variables
+    }
+
+    private func start(_ program: String, _ arguments: [String], input: Pipe, display: String? = nil) throws -> Process
     {
       let process = Process()
       process.executableURL = URL(fileURLWithPath: program)
       process.arguments = arguments
-      var variables = ProcessInfo.processInfo.environment
-      for name in ["DISPLAY", "WAYLAND_DISPLAY", "GNOME_KEYRING_CONTROL", "SSH_AUTH_SOCK"] { variables[name] = nil }
-      for (name, value) in environment { variables[name] = value }
-      if let display { variables["DISPLAY"] = display }
-      process.environment = variables
-      if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
+      process.environment = display.map { variables.merging(["DISPLAY": $0]) { $1 } } ?? variables
+      process.standardInput = input
       process.standardOutput = FileHandle.nullDevice
       process.standardError = FileHandle.nullDevice
       try process.runUnblocked()
-      try? input?.fileHandleForReading.close()
+      try? input.fileHandleForReading.close()
       return process
     }
 
     /// Calls a method with `dbus-send` and returns its output, or `nil` if the call failed.
-    private func ask(
-      _ path: String, _ method: String, _ arguments: [String], of name: String = "org.freedesktop.secrets"
-    ) -> String? {
+    private func ask(_ path: String, _ method: String, _ arguments: [String]) -> String? {
       let process = Process()
       let output = Process.pipe()
       process.executableURL = URL(fileURLWithPath: Self.program("dbus-send") ?? "")
       process.arguments =
-        ["--bus=\(address)", "--print-reply=literal", "--reply-timeout=5000", "--dest=\(name)", path, method]
-        + arguments
+        [
+          "--bus=\(address)", "--print-reply=literal", "--reply-timeout=5000", "--dest=org.freedesktop.secrets", path,
+          method,
+        ] + arguments
       process.standardOutput = output
       process.standardError = FileHandle.nullDevice
       guard (try? process.runUnblocked()) != nil else { return nil }
       let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
       process.waitUntilExit()
       return process.terminationStatus == 0 ? text : nil
-    }
-
-    private func wait(for what: String, until isReady: () -> Bool) throws {
-      let deadline = ContinuousClock.now + .seconds(20)
-      while !isReady() {
-        guard ContinuousClock.now < deadline else { throw TestFailure("\(what) does not start") }
-        usleep(10_000)
-      }
     }
   }
 

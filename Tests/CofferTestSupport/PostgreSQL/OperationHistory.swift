@@ -3,38 +3,30 @@ import Foundation
 
 /// A record of what clients have done, and of what they were told, for a check afterwards.
 ///
-/// ```swift
-/// let history = OperationHistory()
-/// try await history.record(client: "1", key: "theme", .write("dark")) {
-///   try await engine.commit(WriteBatch([.put("theme", Data("dark".utf8))]), from: origin)
-/// } outcome: { ($0 as? StorageError)?.code == .outcomeUnknown ? .unknown : .failed }
-/// #expect(history.check() == .linearizable)
-/// ```
-///
 /// Several processes each write ``lines`` of their own; a history is made of all of them. An operation is recorded when
 /// it returns: one that a killed process had begun is missing, so add it as
 /// ``OperationHistory/Operation/Outcome/unknown``.
-public final class OperationHistory: Sendable {
-  private let recorded = Locked<[OperationHistory.Operation]>([])
+package final class OperationHistory: Sendable {
+  private let recorded = Locked<[Operation]>([])
 
   /// Creates a history, of operations that were recorded elsewhere.
-  public init(_ operations: [OperationHistory.Operation] = []) { recorded.withLock { $0 = operations } }
+  package init(_ operations: [Operation] = []) { recorded.withLock { $0 = operations } }
 
   /// Creates a history of lines that ``lines`` of several processes have.
   /// - Throws: `DecodingError` for a line that is no operation.
-  public convenience init(lines: [String]) throws {
+  package convenience init(lines: [String]) throws {
     let decoder = JSONDecoder()
-    self.init(try lines.map { try decoder.decode(OperationHistory.Operation.self, from: Data($0.utf8)) })
+    self.init(try lines.map { try decoder.decode(Operation.self, from: Data($0.utf8)) })
   }
 
   /// The operations so far, in the order in which they were recorded.
-  public var operations: [OperationHistory.Operation] { recorded.withLock { $0 } }
+  package var operations: [Operation] { recorded.withLock { $0 } }
 
   /// The operations, each as one line of JSON.
-  public var lines: [String] { operations.compactMap(\.line) }
+  package var lines: [String] { operations.compactMap(\.line) }
 
   /// Adds an operation.
-  public func add(_ operation: OperationHistory.Operation) { recorded.withLock { $0.append(operation) } }
+  package func add(_ operation: Operation) { recorded.withLock { $0.append(operation) } }
 
   /// Runs a write, and records it with its outcome.
   /// - Parameters:
@@ -45,15 +37,15 @@ public final class OperationHistory: Sendable {
   ///   - outcome: returns the outcome of a write that threw an error.
   /// - Throws: the error of `body`, once it is recorded.
   @discardableResult
-  public func record<R>(
-    client: String, key: String, _ action: OperationHistory.Operation.Action, _ body: () async throws -> R,
-    outcome: (any Error) -> OperationHistory.Operation.Outcome
+  package func record<R>(
+    client: String, key: String, _ action: Operation.Action, _ body: () async throws -> R,
+    outcome: (any Error) -> Operation.Outcome
   ) async throws -> R {
-    let start = OperationHistory.Operation.now()
-    func add(_ outcome: OperationHistory.Operation.Outcome) {
+    let start = Operation.now()
+    func add(_ outcome: Operation.Outcome) {
       self.add(
-        OperationHistory.Operation(
-          client: client, key: key, action, outcome, start: start, end: OperationHistory.Operation.now()))
+        Operation(
+          client: client, key: key, action, outcome, start: start, end: Operation.now()))
     }
     do {
       let result = try await body()
@@ -67,7 +59,7 @@ public final class OperationHistory: Sendable {
 
   /// Checks that there is an order of the operations on each key that explains all that clients were told.
   /// - Parameter budget: the number of states, for each key, after which the check gives up.
-  public func check(budget: Int = 2_000_000) -> OperationHistory.Verdict {
+  package func check(budget: Int = 2_000_000) -> Verdict {
     for (_, operations) in Dictionary(grouping: operations, by: \.key).sorted(by: { $0.key < $1.key }) {
       let verdict = LinearizabilityCheck(operations, budget: budget).verdict()
       if verdict != .linearizable { return verdict }
@@ -78,12 +70,12 @@ public final class OperationHistory: Sendable {
 
 extension OperationHistory.Operation {
   /// The operation as one line of JSON.
-  public var line: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
+  package var line: String? { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } }
 }
 
 extension OperationHistory {
   /// The result of a check of a history.
-  public enum Verdict: Hashable, Sendable {
+  package enum Verdict: Hashable, Sendable {
     /// There is an order that explains every operation.
     case linearizable
     /// There is none. The operations are those on one key around the first that cannot be explained.
@@ -95,7 +87,7 @@ extension OperationHistory {
 
 extension OperationHistory.Verdict: CustomStringConvertible {
   /// The verdict, with the operations of a violation, one in each line.
-  public var description: String {
+  package var description: String {
     switch self {
     case .linearizable: "linearizable"
     case .violation(let operations):

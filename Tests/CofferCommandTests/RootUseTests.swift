@@ -155,6 +155,20 @@ struct RootUseTests {
     #expect(doctor.status == 0, "\(doctor.text)\(doctor.errors)")
   }
 
+  @Test("A directory of accepted writes that root has left is a warning, which its advice mends")
+  func acceptedWrites() async throws {
+    guard try await prepare() else { return }
+    #expect(try await run("set a - --store d/a.db", asRoot: false).status == 0)
+    try await sandbox.bash("mkdir -m 700 d/a.db-pending")
+    let doctor = try await run("doctor --json d/a.db", asRoot: false)
+    let findings = try #require(doctor.json()["findings"] as? [NSDictionary])
+    let finding = findings.first { ($0["message"] as? String ?? "").contains("a.db-pending, which belongs to root") }
+    #expect(doctor.status == 0 && finding?["verdict"] as? String == "warning", "\(doctor.text)")
+    let fix = try #require((finding?["fix"] as? String)?.wholeMatch(of: /As root: (chown .*--reference=.*)/)?.1)
+    #expect(try await sandbox.bash(String(fix)).status == 0)
+    #expect(try await run("doctor d/a.db", asRoot: false).text.contains("No problems"))
+  }
+
   @Test("What nothing opens is no problem in a store, and damaged bytes that were kept are a warning")
   func remains() async throws {
     guard try await prepare() else { return }

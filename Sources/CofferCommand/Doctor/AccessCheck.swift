@@ -94,8 +94,12 @@ struct AccessCheck {
   }
 
   private static func database(_ path: String, _ isWriter: Bool) -> [Part] {
-    let suffixes = isWriter ? ["", "-journal", "-wal", "-shm", "-wake", "-lock"] : ["", "-wal", "-shm"]
-    return suffixes.map { Part(path: path + $0, rights: isWriter ? R_OK | W_OK : R_OK) }
+    guard isWriter else { return ["", "-wal", "-shm"].map { Part(path: path + $0) } }
+    let files = ["", "-journal", "-wal", "-shm", "-wake", "-lock"].map { path + $0 }
+    // The logs of writes that were accepted and not committed: without them, the values can be read and written.
+    let logs = [path + "-pending"] + entries(path + "-pending")
+    return files.map { Part(path: $0, rights: R_OK | W_OK) }
+      + logs.map { Part(path: $0, rights: R_OK | W_OK, isNeeded: false) }
   }
 
   private static func entries(_ directory: String) -> [String] {

@@ -45,15 +45,3 @@ struct EncryptionChecks {
     return findings
   }
 }
-
-extension KeySources {
-  /// Returns the findings about the encryption of an open store, which is only read.
-  ///
-  /// If its key is given, its key ring is opened.
-  /// - Throws: The error of the key ring or of the key.
-  func findings(for store: String, in engine: any StorageEngine) async throws -> [Finding] {
-    guard let stored = try await StoredKeyRingFacts(engine) else { return [] }
-    let ring = areGiven(for: stored) ? try await openRing(stored, of: engine) : nil
-    return EncryptionChecks(store: store, facts: EncryptionFacts(stored: stored, ring: ring)).all()
-  }
-}

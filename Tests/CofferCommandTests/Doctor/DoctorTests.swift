@@ -110,7 +110,7 @@ struct DoctorTests {
     Fault(
       "a file for a store of files", of: ["file:ROOT/home/f"], "problem", "file:ROOT/home/f",
       "ROOT/home/f is not a directory, and a store of files is one.",
-      fix: "For a database file: --store ROOT/home/f. Else: mv ROOT/home/f ROOT/home/f.old"
+      fix: "Give the path of a directory. Nothing was changed."
     ) { try await $0.prepare("touch f") },
     Fault(
       "a store of files without its journal", of: ["file:f"], "warning", "file:f",
@@ -134,15 +134,13 @@ struct DoctorTests {
     },
     Fault(
       "damaged preferences", of: ["prefs:p"], "problem", "prefs:p",
-      "ROOT/home/.config/p.plist is damaged: it is not a property list of names and values.",
-      fix: "Restore a backup, or start with no preferences: mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.old"
+      "The preferences are damaged: the file is not a property list of names and values. ROOT/home/.config/p.plist",
+      fix: "Its bytes stay where they are. Restore a backup of the file, or move it away to start with an empty store."
     ) { try await $0.prepare("mkdir .config; echo '<plist><di' > .config/p.plist") },
     Fault(
       "damaged preferences with a copy", of: ["prefs:p"], "warning", "prefs:p",
-      "ROOT/home/.config/p.plist is damaged: it is not a property list of names and values.",
-      fix: "Use the store, which serves the last copy that Coffer wrote, or: "
-        + "mv ROOT/home/.config/p.plist ROOT/home/.config/p.plist.damaged; "
-        + "cp ROOT/home/.config/.coffer-preferences/p/copy ROOT/home/.config/p.plist"
+      "The file cannot be read. The preferences are damaged: the file is not a property list of names and values.",
+      fix: "Use the store, which serves the last copy that Coffer wrote, or restore a backup."
     ) { try await $0.prepare("coffer set a 1 --store prefs:p; echo '<plist><di' > .config/p.plist") },
     Fault(
       "a directory for preferences", of: ["prefs:p"], "problem", "prefs:p",
@@ -172,28 +170,23 @@ struct DoctorTests {
       try await $0.prepare(seal)
     },
     Fault(
-      "gone", of: ["sealed:s"], "problem", "sealed:s", "The sealed file is gone, though its journal is still there.",
-      fix: "Restore it from a backup, or from the last copy: cp s.coffer/copy s; "
-        + "or, to start with an empty store: rm -r s.coffer"
+      "gone", of: ["sealed:s"], "problem", "sealed:s",
+      "The sealed file is gone, though s.coffer/journal.db and s.coffer/copy remain.",
+      fix: "Restore it from a backup or the copy; or, to start with an empty store: rm -r s.coffer"
     ) { try await $0.prepare(seal + "rm s") },
-    Fault(
-      "gone with its copy", of: ["sealed:s"], "problem", "sealed:s",
-      "The sealed file is gone, though its journal is still there.",
-      fix: "Restore it from a backup; or, to start with an empty store: rm -r s.coffer"
-    ) { try await $0.prepare(seal + "rm s s.coffer/copy") },
     Fault(
       "another kind of file", of: ["sealed:s"], "problem", "sealed:s", "The file is not a sealed store.",
       fix: "Check the path. Nothing was changed."
     ) { try await $0.prepare("umask 077; head -c 500 /dev/zero > s") },
     Fault(
       "truncated", of: ["sealed:s"], options: ["--passphrase-file", "words"], "warning", "sealed:s",
-      "The sealed store is damaged: its values are corrupt.",
-      fix: "Use the store, which serves the last copy. "
-        + "Restore it from a backup, or from the last copy: mv s s.damaged; cp s.coffer/copy s."
+      "The file cannot be read. The sealed store is damaged: its values are corrupt.",
+      fix: "Use the store, which serves the last copy that Coffer wrote, or restore a backup."
     ) { try await $0.prepare(seal + "truncate -s -1 s") },
     Fault(
       "truncated, and no copy", of: ["sealed:s"], options: ["--passphrase-file", "words"], "problem", "sealed:s",
-      "The sealed store is damaged: its values are corrupt.", fix: "Restore it from a backup"
+      "The sealed store is damaged: its values are corrupt. ROOT/home/s",
+      fix: "Its bytes stay where they are. Restore a backup of the file, or move it away to start with an empty store."
     ) { try await $0.prepare(seal + "truncate -s -1 s; rm s.coffer/copy") },
     Fault(
       "newer", of: ["sealed:s"], "problem", "sealed:s",

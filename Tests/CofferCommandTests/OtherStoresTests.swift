@@ -78,7 +78,7 @@ struct OtherStoresTests {
     #expect(try await sandbox.coffer("ls", environment: sealed).status == 3)
     let line =
       "set -e; printf s3cret | coffer set a - --passphrase-file passphrase; "
-      + "coffer get a --passphrase-fd 3 3<passphrase; "
+      + "coffer get a --passphrase-file /dev/fd/3 3<passphrase; "
     let ended = try await sandbox.bash(
       line + "mkdir run; cp passphrase run/coffer-passphrase; export CREDENTIALS_DIRECTORY=$PWD/run; coffer ls; "
         + "coffer watch --since 0 --count 1 --json; coffer verify --json; coffer rm a --json",
@@ -101,7 +101,7 @@ struct OtherStoresTests {
     #expect(nobody.text == "1\n")
     #expect(
       nobody.errors == "coffer: The store needs a passphrase, and there is no terminal for a prompt. Give "
-        + "--passphrase-file PATH, --passphrase-fd N, or the systemd credential 'coffer-passphrase'.\n")
+        + "--passphrase-file PATH, or the systemd credential 'coffer-passphrase'.\n")
     let missing = try await sandbox.coffer("get", "a", "--passphrase-file", "none", environment: sealed)
     #expect(missing.status == 2)
     #expect(missing.errors == "coffer: The passphrase cannot be read: there is no file none. Try 'coffer help'.\n")

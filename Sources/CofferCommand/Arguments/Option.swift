@@ -18,15 +18,11 @@ enum Option: String, ProgramOption {
   case label
   case toLabel = "to-label"
   case keyFile = "key-file"
-  case keyDescriptor = "key-fd"
   case keyItem = "key-item"
   case passphraseFile = "passphrase-file"
-  case passphraseDescriptor = "passphrase-fd"
   case toKeyFile = "to-key-file"
-  case toKeyDescriptor = "to-key-fd"
   case toKeyItem = "to-key-item"
   case toPassphraseFile = "to-passphrase-file"
-  case toPassphraseDescriptor = "to-passphrase-fd"
   case encrypted, decrypt, scrub
   case hideNames = "hide-names"
   case pad, cipher
@@ -43,12 +39,10 @@ enum Option: String, ProgramOption {
   case store, json, help, version
 
   /// The options that supply the key or the passphrase of a store, and its label.
-  static let ofKey: [Option] = [.keyFile, .keyDescriptor, .keyItem, .passphraseFile, .passphraseDescriptor, .label]
+  static let ofKey: [Option] = [.keyFile, .keyItem, .passphraseFile, .label]
 
   /// The options that supply a second key and label: the new ones of a store, or those of the store TO.
-  static let ofSecondKey: [Option] = [
-    .toKeyFile, .toKeyDescriptor, .toKeyItem, .toPassphraseFile, .toPassphraseDescriptor, .toLabel,
-  ]
+  static let ofSecondKey: [Option] = [.toKeyFile, .toKeyItem, .toPassphraseFile, .toLabel]
 
   /// The options that determine the manner of encryption of a new key ring.
   static let ofEncryption: [Option] = [.hideNames, .pad, .cipher]
@@ -86,8 +80,7 @@ enum Option: String, ProgramOption {
     case .onConflict: OptionValue(name: "POLICY", completion: .words(["refuse", "keep", "replace"]))
     case .table, .keyColumn, .valueColumn: OptionValue(name: "NAME", completion: .nothing)
     case .since: OptionValue(name: "REVISION", completion: .nothing)
-    case .count, .passphraseDescriptor, .keyDescriptor, .toPassphraseDescriptor, .toKeyDescriptor:
-      OptionValue(name: "N", completion: .nothing)
+    case .count: OptionValue(name: "N", completion: .nothing)
     case .relaxed, .yes, .acceptLoss, .upgrade, .overwrite, .discard, .takeOver, .all, .long, .null, .readOnly,
       .ignoreForeign, .json, .encrypted, .decrypt, .scrub, .hideNames, .pad, .acceptRollback, .dryRun, .remove,
       .onlyMapped, .write, .continue, .help, .version:
@@ -120,15 +113,11 @@ enum Option: String, ProgramOption {
     case .label: "the label of the store, by default KIND:NAME"
     case .toLabel: "the new label, or that of TO: as --label"
     case .keyFile: "read the key of an encrypted store from PATH"
-    case .keyDescriptor: "read that key from an open descriptor"
     case .keyItem: "use the key of SERVICE[@GROUP] in the keyring"
     case .passphraseFile: "read the passphrase of the store from PATH"
-    case .passphraseDescriptor: "read the passphrase from an open descriptor"
     case .toKeyFile: "the new key, or that of TO: as --key-file"
-    case .toKeyDescriptor: "the new key, or that of TO: as --key-fd"
     case .toKeyItem: "the new key, or that of TO: as --key-item"
     case .toPassphraseFile: "the same: as --passphrase-file"
-    case .toPassphraseDescriptor: "the same: as --passphrase-fd"
     case .encrypted: "encrypt new values where only some are encrypted"
     case .decrypt: "accept that protected values become plain ones"
     case .scrub: "only clear removed keys and values from the files"

@@ -104,7 +104,7 @@ extension Table {
     ],
     examples: [
       Syntax.Example("coffer rekey app.db --key-file app.key --to-key-file new.key", "another key"),
-      Syntax.Example("coffer rekey app.db --key-file new.key --to-key-fd 3 3<app.key", "and back"),
+      Syntax.Example("coffer rekey app.db --key-file new.key --to-key-file app.key", "and back"),
     ],
     aliases: ["passwd", "change-key", "chpass"])
 

@@ -17,7 +17,7 @@ func backUpStore(_ invocation: Invocation) async throws -> ExitStatus {
       // As it is stored: encrypted values need no key, and stay encrypted.
       let base = try await openStoredForm(
         of: location, sources.passphrases, creating: false, access: invocation.access)
-      let outcome = try await closing(OpenedEngine.decoration.decorate(base)) { engine in
+      let outcome = try await closing(base) { engine in
         try await sources.checkKey(of: engine, location)
         return try await backUp(engine, location, to: path, overwrite: overwrite, progress)
       }

@@ -18,10 +18,10 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
     do {
       // FROM is opened first, so that TO is not created when FROM does not exist.
       return try await withStore(at: locations[0], sources, access: invocation.accessForReading(locations[0])) { from in
-        let source = invocation.has(.decrypt) ? nil : ProtectedSource(from)
-        if source != nil { try refusePlainCopy(to: locations[1]) }
-        // A key that FROM does not need is meant for TO.
         let isEncrypted = from.as(EncryptedEngine.self) != nil
+        let protects = !invocation.has(.decrypt) && (isEncrypted || from.capabilities.contains(.secrecy))
+        if protects { try refusePlainCopy(to: locations[1]) }
+        // A key that FROM does not need is meant for TO.
         let ring = isEncrypted ? try await StoredKeyRingFacts(from) : nil
         let isKeyForTarget =
           second.areNamed
@@ -37,12 +37,13 @@ func copyStore(_ invocation: Invocation) async throws -> ExitStatus {
           guard from.description != to.description else {
             throw Command.mistake("FROM and TO are the same store, \(from.description.oneLine()).", .cp)
           }
-          let mixed = try await MixedTarget(to, from: source, targetSources)
-          let isProtected =
-            mixed != nil || to.as(EncryptedEngine.self) != nil || to.capabilities.contains(.secrecy)
-          guard source == nil || isProtected || to.as(MemoryEngine.self) != nil else { throw isPlain(locations[1]) }
+          guard to.as(KeylessEngine.self) == nil, to.as(EncryptedEngine.self)?.encryptsAll != false else {
+            throw encryptsSome(locations[1])
+          }
+          let isProtected = to.as(EncryptedEngine.self) != nil || to.capabilities.contains(.secrecy)
+          guard !protects || isProtected || to.as(MemoryEngine.self) != nil else { throw isPlain(locations[1]) }
           try to.requireSettings(settings)
-          let copier = Copier(from: from, to: to, mixed: mixed, prefix: prefix, isQuiet: invocation.has(.json))
+          let copier = Copier(from: from, to: to, prefix: prefix, isQuiet: invocation.has(.json))
           return try await copy(with: copier, from, to, asJSON: invocation.has(.json))
         }
       }
@@ -70,6 +71,13 @@ private func isPlain(_ location: StoreLocation) -> CommandError {
     "FROM protects its values, and TO does not: the copy would be stored in plain.",
     advice: "Write encrypted:TO for an encrypted copy, or --decrypt for a plain one. Nothing was copied.",
     store: location.description)
+}
+
+/// Returns the error for a TO of which only its program knows what it has to encrypt.
+private func encryptsSome(_ location: StoreLocation) -> CommandError {
+  CommandError(
+    .failure, StorageError.Code.unsupported.description, "TO encrypts only the values that its program declares.",
+    advice: "Write encrypted:TO for a new store, or restore a backup. Nothing was copied.", store: location.description)
 }
 
 private func copy(

@@ -28,7 +28,7 @@ private struct ChainFacts {
   let reason: String
 
   init?(_ invocation: Invocation) async throws {
-    let options = try Passphrases(invocation).options(creating: false)
+    let options = Passphrases(invocation).options(creating: false)
     guard let chain = try StoreLocation.of(invocation).secretChain(options) else { return nil }
     let choice = try await chain.choose()
     links = chain.links.map(\.description)

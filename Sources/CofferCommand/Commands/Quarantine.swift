@@ -63,7 +63,7 @@ private func withQuarantine(
   guard [.list, .empty].contains(action), !sources.areNamed else { return try await withStore(invocation, body) }
   let base = try await openStoredForm(
     of: StoreLocation.of(invocation), sources.passphrases, creating: false, access: invocation.access)
-  return try await closing(OpenedEngine.decoration.decorate(base), after: body)
+  return try await closing(base, after: body)
 }
 
 private func list(_ quarantine: any QuarantiningEngine, asJSON: Bool) async throws {

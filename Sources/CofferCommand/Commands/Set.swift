@@ -86,14 +86,9 @@ private func refuseNonsense(
       .set)
   }
   guard case .input(let input) = value else { return }
-  for (option, what) in [(Option.passphraseDescriptor, "passphrase"), (.keyDescriptor, "key")] {
-    guard let descriptor = try invocation.openDescriptor(option) else { continue }
-    if input.isStandard, descriptor == STDIN_FILENO {
-      throw Command.mistake("Standard input cannot supply both the value and the \(what).", .set)
-    }
-    if input.isSamePipe(as: descriptor) {
-      throw Command.mistake("One pipe cannot supply both the value and the \(what).", .set)
-    }
+  for (option, what) in [(Option.passphraseFile, "passphrase"), (.keyFile, "key")] {
+    guard let path = invocation.options[option], input.isSamePipe(as: path) else { continue }
+    throw Command.mistake("One pipe cannot supply both the value and the \(what).", .set)
   }
 }
 

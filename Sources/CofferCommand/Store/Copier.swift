@@ -31,35 +31,23 @@ actor Copier {
 
   private let from: any StorageEngine
   private let to: any StorageEngine
-  private let mixed: MixedTarget?
   private let prefix: KeyName?
   private let isQuiet: Bool
   private let origin = StoreOrigin()
   private let progress = ProgressLine("Copying:")
   private let batchLimit: Int
   private var tally = Tally()
-  private var waiting: [Waiting] = []
+  private var waiting: [StoreEntry] = []
   private var waitingBytes = 0
   /// The number of values of TO that are read at once, which depends on their size.
   private var comparedValues = 16
   /// The key of the last value of FROM that was dealt with, or waits to be written.
   private var reached: KeyName?
 
-  /// A value that is written with the next commit.
-  private struct Waiting {
-    let entry: StoreEntry
-    let isPlain: Bool
-  }
-
-  /// - Parameters:
-  ///   - mixed: TO as a store of which only some values are encrypted; `nil` for every other one.
-  ///   - isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
-  init(
-    from: any StorageEngine, to: any StorageEngine, mixed: MixedTarget? = nil, prefix: KeyName?, isQuiet: Bool
-  ) {
+  /// - Parameter isQuiet: Whether skipped values are only recorded in the tally, not reported on standard error.
+  init(from: any StorageEngine, to: any StorageEngine, prefix: KeyName?, isQuiet: Bool) {
     self.from = from
     self.to = to
-    self.mixed = mixed
     self.prefix = prefix
     self.isQuiet = isQuiet
     batchLimit = to.capabilities.contains(.atomicBatches) ? 500 : 1
@@ -102,8 +90,7 @@ actor Copier {
         try Task.checkCancellation()
         let compared = firstToCompare(of: rest)
         rest = rest.dropFirst(compared.count)
-        // Of a store with two forms, a value may be read only if it has the form of the copy.
-        let present = mixed == nil ? try await present(Self.keys(compared)) : nil
+        let present = try await present(Self.keys(compared))
         for item in compared {
           try Task.checkCancellation()
           try await copy(item, present)
@@ -119,7 +106,7 @@ actor Copier {
   /// Returns the first values whose counterparts in TO are read at once. They often have the same size.
   private func firstToCompare(of items: ArraySlice<Listing<StoreEntry>.Item>) -> ArraySlice<Listing<StoreEntry>.Item> {
     var (count, bytes) = (0, 0)
-    for item in items.prefix(mixed == nil ? comparedValues : 1) {
+    for item in items.prefix(comparedValues) {
       if case .found(let entry) = item { bytes += entry.value.count }
       if count > 0, bytes > Self.comparedAtOnce.bytes { break }
       count += 1
@@ -167,7 +154,7 @@ actor Copier {
     }
   }
 
-  private func copy(_ item: Listing<StoreEntry>.Item, _ present: [KeyName: StoreEntry]?) async throws {
+  private func copy(_ item: Listing<StoreEntry>.Item, _ present: [KeyName: StoreEntry]) async throws {
     switch item {
     case .skipped(let skipped):
       skip(skipped)
@@ -176,24 +163,21 @@ actor Copier {
       do { _ = try entry.checkedForEnvelope(from) } catch let error as StorageError {
         return skip(Skipped(key: entry.key, error: error))
       }
-      let form = try await mixed?.form(of: entry)
-      if form?.isNew != true, try await isThere(entry, present) {
+      if isThere(entry, present[entry.key]) {
         tally.unchanged += 1
-      } else if let refusal = refusal(of: entry, form) {
+      } else if let refusal = refusal(of: entry) {
         skip(Skipped(key: entry.key, error: refusal))
       } else {
         if waitingBytes + entry.value.count > Self.batchBytes { try await writeWaiting() }
-        waiting.append(Waiting(entry: entry, isPlain: form?.isEncrypted == false))
+        waiting.append(entry)
         waitingBytes += entry.value.count
         if waiting.count >= batchLimit { try await writeWaiting() }
       }
     }
   }
 
-  /// Returns whether TO already has the value with its attributes.
-  /// - Parameter present: the values of TO; `nil` if they are not read yet.
-  private func isThere(_ entry: StoreEntry, _ present: [KeyName: StoreEntry]?) async throws -> Bool {
-    let found = if let present { present[entry.key] } else { try await self.present(entry.key) }
+  /// Returns whether a value of TO is that of FROM, with its attributes.
+  private func isThere(_ entry: StoreEntry, _ found: StoreEntry?) -> Bool {
     guard let found, found.value == entry.value else { return false }
     return found.attributes.merging(attributes(of: entry)) == found.attributes
   }
@@ -203,8 +187,7 @@ actor Copier {
     to.capabilities.contains(.attributes) ? entry.attributes : .none
   }
 
-  private func refusal(of entry: StoreEntry, _ form: MixedTarget.Form?) -> StorageError? {
-    if form?.isEncrypted == true, let refusal = mixed?.refusal(of: entry.key) { return refusal }
+  private func refusal(of entry: StoreEntry) -> StorageError? {
     let limit = to.capabilities.maximumValueSize
     guard entry.value.count > limit else { return nil }
     return StorageError(
@@ -214,29 +197,23 @@ actor Copier {
 
   private func writeWaiting() async throws {
     while !waiting.isEmpty {
-      // Only for a store of which some values are encrypted are there two forms, and so two commits.
-      let isPlain = waiting[0].isPlain
-      let entries = waiting.filter { $0.isPlain == isPlain }.map(\.entry)
       // Not relaxed: after a power loss, TO would report lost commits, though nobody was told that they are stored.
       var batch = WriteBatch(transaction: tally.transaction)
-      for entry in entries { batch.put(entry.key, entry.value, attributes(of: entry)) }
+      for entry in waiting { batch.put(entry.key, entry.value, attributes(of: entry)) }
       do {
-        let engine: any StorageEngine = if isPlain, let mixed { mixed.plain } else { to }
-        try await engine.commit(batch, from: origin)
-        let bytes = entries.reduce(0) { $0 + $1.value.count }
-        tally.copied += entries.count
-        tally.copiedBytes += bytes
-        waiting.removeAll { $0.isPlain == isPlain }
-        waitingBytes -= bytes
+        try await to.commit(batch, from: origin)
+        tally.copied += waiting.count
+        tally.copiedBytes += waitingBytes
+        (waiting, waitingBytes) = ([], 0)
         noteThrough()
       } catch let error as StorageError {
         // The batch was rejected as a whole: retry it without the value that TO refuses.
-        guard let index = waiting.firstIndex(where: { $0.entry.key == error.key && error.isAboutValue }) else {
-          if error.code == .outcomeUnknown { tally.unknown = entries.count }
+        guard let index = waiting.firstIndex(where: { $0.key == error.key && error.isAboutValue }) else {
+          if error.code == .outcomeUnknown { tally.unknown = waiting.count }
           throw error
         }
-        skip(Skipped(key: waiting[index].entry.key, error: error))
-        waitingBytes -= waiting.remove(at: index).entry.value.count
+        skip(Skipped(key: waiting[index].key, error: error))
+        waitingBytes -= waiting.remove(at: index).value.count
       }
     }
   }

@@ -12,8 +12,7 @@ enum KeyNeed: Sendable {
   case ifGiven
   /// As `ifGiven`, and the store is only read: neither is its key ring repaired nor an erasure continued.
   case inspection
-  /// The values that a copy writes: all of them if the store encrypts all, otherwise those that are encrypted. The key
-  /// is used if it is given.
+  /// The values that a copy writes, which need it if the store encrypts all of them.
   case target
   /// The values of keys, which need it if they are encrypted. A store whose values all are needs it in any case.
   case values([KeyName])

@@ -13,17 +13,15 @@ struct KeySources: Sendable {
 
   /// The options that name sources.
   struct Options: Sendable {
-    let keyFile, keyDescriptor, keyItem, passphraseFile, passphraseDescriptor, label: Option
+    let keyFile, keyItem, passphraseFile, label: Option
 
     static let first = Options(
-      keyFile: .keyFile, keyDescriptor: .keyDescriptor, keyItem: .keyItem, passphraseFile: .passphraseFile,
-      passphraseDescriptor: .passphraseDescriptor, label: .label)
+      keyFile: .keyFile, keyItem: .keyItem, passphraseFile: .passphraseFile, label: .label)
     static let second = Options(
-      keyFile: .toKeyFile, keyDescriptor: .toKeyDescriptor, keyItem: .toKeyItem, passphraseFile: .toPassphraseFile,
-      passphraseDescriptor: .toPassphraseDescriptor, label: .toLabel)
+      keyFile: .toKeyFile, keyItem: .toKeyItem, passphraseFile: .toPassphraseFile, label: .toLabel)
 
-    var ofMaterial: [Option] { [keyFile, keyDescriptor, keyItem] }
-    var all: [Option] { ofMaterial + [passphraseFile, passphraseDescriptor] }
+    var ofMaterial: [Option] { [keyFile, keyItem] }
+    var all: [Option] { ofMaterial + [passphraseFile] }
   }
 
   private(set) var passphrases: Passphrases
@@ -40,7 +38,7 @@ struct KeySources: Sendable {
   ///   - forSeveralStores: whether the command uses several stores, one of which may have a key and another one a
   ///     passphrase.
   ///   - requiringFiles: whether a named file that does not exist is an error of usage.
-  /// - Throws: `CommandError` also for sources that exclude each other, and for a descriptor that is not open.
+  /// - Throws: `CommandError` also for sources that exclude each other.
   init(
     _ invocation: Invocation, _ options: Options = .first, forSeveralStores: Bool = false, requiringFiles: Bool = true
   ) throws {
@@ -53,19 +51,15 @@ struct KeySources: Sendable {
     guard given.count < 2 else {
       throw Command.mistake("Give \(given[0].name) or \(given[1].name), not both.", invocation.command)
     }
-    try invocation.refuseSharedDescriptors()
     self.options = options
     label = invocation.options[options.label]
     isForSeveralStores = forSeveralStores
-    passphrases = try Passphrases(
-      invocation, file: options.passphraseFile, descriptor: options.passphraseDescriptor)
+    passphrases = Passphrases(invocation, file: options.passphraseFile)
     keyFile = invocation.options[options.keyFile].map { SecretFile(path: $0, content: .key) }
     if requiringFiles { for file in [keyFile, passphrases.file] { try file?.refuseIfMissing() } }
-    // Each source is read once for the whole command: a descriptor and a pipe provide a key only once.
+    // Each source is read once for the whole command: a pipe provides a key only once.
     if let keyFile {
       material = .keyMaterial(PassphraseSource.file(URL(fileURLWithPath: keyFile.path)).readOnce())
-    } else if let descriptor = try invocation.openDescriptor(options.keyDescriptor) {
-      material = .keyMaterial(PassphraseSource.descriptor(descriptor).readOnce())
     } else {
       material = try invocation.options[options.keyItem].map { try .item($0, options.keyItem, invocation.command) }
     }
@@ -122,10 +116,8 @@ struct KeySources: Sendable {
 
   private func missing(_ ring: StoredKeyRingFacts?, _ store: String) -> CommandError {
     let (material, passphrase) = (
-      "\(options.keyFile.name) PATH, \(options.keyDescriptor.name) N, \(options.keyItem.name) SERVICE, or the systemd "
-        + "credential '\(Self.credential)'",
-      "\(options.passphraseFile.name) PATH, \(options.passphraseDescriptor.name) N, or the systemd credential "
-        + "'\(Passphrases.credential)'"
+      "\(options.keyFile.name) PATH, \(options.keyItem.name) SERVICE, or the systemd credential '\(Self.credential)'",
+      "\(options.passphraseFile.name) PATH, or the systemd credential '\(Passphrases.credential)'"
     )
     let (what, advice) =
       switch ring?.needsPassphrase {
@@ -134,8 +126,7 @@ struct KeySources: Sendable {
       case nil:
         (
           "The store needs a key or a passphrase, and none was given.",
-          "Give \(options.keyFile.name) PATH, \(options.keyDescriptor.name) N, \(options.keyItem.name) SERVICE, "
-            + "\(options.passphraseFile.name) PATH or \(options.passphraseDescriptor.name) N."
+          "Give \(options.keyFile.name) PATH, \(options.keyItem.name) SERVICE or \(options.passphraseFile.name) PATH."
         )
       }
     return CommandError(.failure, "keyMissing", what, advice: advice, store: store)
@@ -172,17 +163,6 @@ struct KeySources: Sendable {
     let ofPassphrase = passphrases.file?.findings() ?? []
     if ofPassphrase.contains(where: { $0.verdict == .problem }) { usable.passphrases = passphrases.withoutFile }
     return (usable, ofKey + ofPassphrase)
-  }
-}
-
-extension Invocation {
-  /// Throws a usage error when two options name the same descriptor, which can be read only once.
-  fileprivate func refuseSharedDescriptors() throws {
-    let options: [Option] = [.keyDescriptor, .passphraseDescriptor, .toKeyDescriptor, .toPassphraseDescriptor]
-    let numbers = try options.compactMap { try number($0, minimum: 0) }
-    guard Set(numbers).count == numbers.count else {
-      throw Command.mistake("A descriptor can be read once: give two.", command)
-    }
   }
 }
 

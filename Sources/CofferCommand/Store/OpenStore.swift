@@ -56,16 +56,6 @@ where Engine: StorageEngine {
   return result
 }
 
-/// A hook for tests, which wrap the engine of each opened store in decorators.
-enum OpenedEngine {
-  @TaskLocal static var decoration = Decoration { $0 }
-
-  /// A decorator of engines. In an optimized build, a closure that was a task-local value itself crashed.
-  struct Decoration: Sendable {
-    let decorate: @Sendable (any StorageEngine) -> any StorageEngine
-  }
-}
-
 /// Opens a store, as an encrypted one if it has a key ring; the caller closes it.
 /// - Parameter requiringRing: whether a store is refused, and not created, that neither is encrypted nor keeps secrets.
 func openStore(
@@ -77,7 +67,7 @@ func openStore(
     location, sources, isCreating: creating, requiresRing: requiringRing, settings, anchor)
   try await opening.prepare()
   let base = try await openStoredForm(of: location, sources.passphrases, creating: creating, access: access)
-  do { return OpenedEngine.decoration.decorate(try await opening.open(base, for: need)) } catch {
+  do { return try await opening.open(base, for: need) } catch {
     try? await base.close()
     throw error
   }

@@ -13,30 +13,19 @@ struct Passphrases: Sendable {
 
   /// The file that an option names.
   let file: SecretFile?
-  /// The source that an option names. It is read once for the whole command, since a descriptor and a pipe can be read
-  /// only once.
+  /// The source that an option names. It is read once for the whole command, since a pipe can be read only once.
   private let named: PassphraseSource?
   /// Whether the systemd credential is a source: it is the present passphrase of a store, never a new one.
   private let usesCredential: Bool
   /// What opening a store does with data of another origin.
   var foreignData = ForeignData.Policy.refuse
 
-  /// - Parameters:
-  ///   - file: the option that names a file.
-  ///   - descriptor: the option that names a descriptor.
-  init(
-    _ invocation: Invocation, file: Option = .passphraseFile, descriptor: Option = .passphraseDescriptor
-  ) throws {
+  /// - Parameter file: the option that names a file.
+  init(_ invocation: Invocation, file: Option = .passphraseFile) {
     usesCredential = file == .passphraseFile
     if invocation.has(.ignoreForeign) { foreignData = .ignore }
-    let number = try invocation.openDescriptor(descriptor)
-    let path = invocation.options[file]
-    guard path == nil || number == nil else {
-      throw Command.mistake("Give \(file.name) or \(descriptor.name), not both.", invocation.command)
-    }
-    self.file = path.map { SecretFile(path: $0, content: .passphrase) }
-    let source = path.map { PassphraseSource.file(URL(fileURLWithPath: $0)) } ?? number.map(PassphraseSource.descriptor)
-    named = source?.readOnce()
+    self.file = invocation.options[file].map { SecretFile(path: $0, content: .passphrase) }
+    named = invocation.options[file].map { PassphraseSource.file(URL(fileURLWithPath: $0)).readOnce() }
   }
 
   private init(usesCredential: Bool) {
@@ -57,8 +46,7 @@ struct Passphrases: Sendable {
     throw CommandError(
       .failure, StorageError.Code.unavailable.description,
       "The store needs a passphrase, and there is no terminal for a prompt.",
-      advice: "Give \(Option.passphraseFile.name) PATH, \(Option.passphraseDescriptor.name) N, or the systemd "
-        + "credential '\(Self.credential)'.")
+      advice: "Give \(Option.passphraseFile.name) PATH, or the systemd credential '\(Self.credential)'.")
   }
 
   /// Whether there is a terminal for a prompt.
@@ -94,17 +82,5 @@ struct Passphrases: Sendable {
   static func hasCredential(_ name: String) -> Bool {
     guard let directory = getenv("CREDENTIALS_DIRECTORY").map({ String(cString: $0) }) else { return false }
     return access(directory + "/" + name, F_OK) == 0
-  }
-}
-
-extension Invocation {
-  /// Returns the descriptor that an option names.
-  /// - Throws: `CommandError` if it is not open. Checked before a store is opened, whose files could take the number.
-  func openDescriptor(_ option: Option) throws -> Int32? {
-    guard let number = try number(option, minimum: 0) else { return nil }
-    guard let descriptor = Int32(exactly: number), fcntl(descriptor, F_GETFD) >= 0 else {
-      throw Command.mistake("The descriptor \(number) is not open: coffer ... \(option.name) 3 3<FILE.", command)
-    }
-    return descriptor
   }
 }

@@ -24,13 +24,10 @@ public final class Input {
     return [S_IFIFO, S_IFSOCK, S_IFREG].contains(status.st_mode & S_IFMT)
   }
 
-  /// Whether this is standard input and not a file.
-  package var isStandard: Bool { descriptor == STDIN_FILENO }
-
-  /// Whether a descriptor is of the same pipe or socket, of which each byte is read once.
-  package func isSamePipe(as other: Int32) -> Bool {
+  /// Whether a path, such as `/dev/stdin`, is that of the same pipe or socket, of which each byte is read once.
+  package func isSamePipe(as path: String) -> Bool {
     var (mine, its) = (stat(), stat())
-    guard fstat(descriptor, &mine) == 0, fstat(other, &its) == 0 else { return false }
+    guard fstat(descriptor, &mine) == 0, stat(path, &its) == 0 else { return false }
     return [S_IFIFO, S_IFSOCK].contains(mine.st_mode & S_IFMT) && mine.st_dev == its.st_dev && mine.st_ino == its.st_ino
   }
 

@@ -92,8 +92,6 @@ struct EncryptedRestoreTests {
       "restore", "b.backup", "--yes", "--discard", "--store", store, "--key-file", new)
     #expect(refused.status == 1 && refused.words.contains("does not open"), "\(refused.errors)")
     #expect(try await sandbox.coffer("get", "a", "--store", store, "--key-file", new).text == "new")
-    let both = try await sandbox.bash("coffer restore b.backup --yes --key-file new.key --key-fd 3 3<app.key")
-    #expect(both.status == 2, "\(both.errors)")
     let restored = try await sandbox.coffer(
       "restore", "b.backup", "--yes", "--discard", "--store", store, "--key-file", key)
     #expect(restored.status == 0 && restored.words.contains("opens with the given key"), "\(restored.errors)")

@@ -125,20 +125,6 @@ struct AbsenceTests {
     }
   }
 
-  @Test("A chain without HOME creates its sealed file, and reports absence only when it is proven")
-  func chain() async throws {
-    let service = "test-\(UUID().uuidString)"
-    let coffer = "env -i \"$(command -v coffer)\""
-    let store = "--store 'keychain:\(service)+sealed:\(sandbox.path("s"))' --passphrase-file words"
-    try await sandbox.bash("umask 077; printf 'open sesame' > words")
-    #expect(try await sandbox.bash("\(coffer) get a \(store)").status == 3)
-    let begun = try await sandbox.bash("printf s3cret | \(coffer) set a - \(store) && \(coffer) get a \(store)")
-    #expect(begun.status == 0 && begun.text == "s3cret", "\(begun.errors)")
-    #expect(try await sandbox.bash("\(coffer) get b \(store)").status == 3)
-    let info = try await sandbox.bash("\(coffer) info --json \(store)").json()
-    #expect((info["chain"] as? NSDictionary)?["reason"] as? String == "it holds secrets already")
-  }
-
   @Test("A missing passphrase file is not reported as a missing store")
   func passphrase() async throws {
     let prepared = try await sandbox.bash("\(Self.seal); mkdir run; printf x > run/coffer-passphrase")

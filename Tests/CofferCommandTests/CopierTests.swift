@@ -116,18 +116,6 @@ struct CopierTests {
     #expect(tally.copied == 0 && tally.copiedBytes == 0 && tally.unknown == 2 && tally.through == nil)
     #expect(tally.remainder.hasSuffix("Whether 2 values were copied is unknown."))
   }
-
-  @Test("A copy that is cancelled before it begins has copied nothing")
-  func cancelled() async throws {
-    let (from, to) = (try await store(["a": "1"]), try await store([:]))
-    let task = Task {
-      withUnsafeCurrentTask { $0?.cancel() }
-      return try await copy(from, to)
-    }
-    let tally = try await task.value
-    #expect(tally.isInterrupted && tally.copied == 0 && to.latestRevision == .zero)
-    #expect(tally.sentence.hasSuffix("then interrupted. Run the same command again to copy the rest."))
-  }
 }
 
 private actor Count {

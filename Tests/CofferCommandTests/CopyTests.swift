@@ -179,11 +179,4 @@ struct CopyTests {
     #expect(try again.json()["copied"] as? Int == 500 && again.json()["unchanged"] as? Int == 500)
     #expect(try await sandbox.contents("to.db").count == 1_000)
   }
-
-  @Test("A closed standard error does not stop the copy")
-  func closedErrors() async throws {
-    try await sandbox.coffer("set", "a", "1")
-    #expect(try await sandbox.bash("coffer cp store.db to.db 2>&-").status == 0)
-    #expect(try await sandbox.coffer("get", "a", "--store", "to.db").text == "1")
-  }
 }

@@ -63,11 +63,6 @@ import Testing
       "coffer set '\(key)' '\(value)' \(more.joined(separator: " "))", environment: store)
   }
 
-  private func list() throws -> [String: Any] {
-    let data = try sandbox.read(".config/shop.plist")
-    return try #require(try PropertyListSerialization.propertyList(from: data, format: nil) as? [String: Any])
-  }
-
   /// The command writes, a property reads.
   private func reads<D: VaultStorable>(
     _ definition: D.Type, _ expected: D.Value, sourceLocation: SourceLocation = #_sourceLocation
@@ -116,33 +111,6 @@ import Testing
     try await reads(Names.self, ["a", "b"])
     #expect(try await set("Look", "light").status == 0)
     try await reads(Look.self, .light)
-  }
-
-  // Requirement 1.15
-  @Test("The command prints what a property has written, and keeps its type")
-  func aPropertyWrites() async throws {
-    try await prints(Flag.self, true, Data("true".utf8))
-    try await prints(Count.self, 42, Data("42".utf8))
-    try await prints(Ratio.self, 0.5, Data("0.5".utf8))
-    try await prints(Moment.self, Date(timeIntervalSinceReferenceDate: 86_400.5), Data("86400.5".utf8))
-    try await prints(Blob.self, Data([0, 255]), Data([0, 255]))
-    try await prints(Names.self, ["a", "b"], Data(#"["a","b"]"#.utf8))
-    try await prints(Look.self, .light, Data("light".utf8))
-    let changes = [
-      ("Flag", "false"), ("Count", "7"), ("Ratio", "1.50"), ("Moment", "2026-11-21T09:00:00Z"),
-      ("Names", #"[ "c", "d" ]"#), ("Look", "dark"),
-    ]
-    for (key, value) in changes {
-      let ended = try await set(key, value)
-      #expect(ended.status == 0, "\(key): \(ended.errors)")
-    }
-    let list = try list()
-    #expect(list["Flag"] as? Bool == false && list["Count"] as? Int == 7 && list["Ratio"] as? Double == 1.5)
-    #expect(list["Moment"] as? Date == Date(timeIntervalSince1970: 1_795_251_600))
-    #expect(list["Names"] as? [String] == ["c", "d"] && list["Look"] as? String == "dark")
-    try await reads(Names.self, ["c", "d"])
-    #expect(try await set("Moment", "86400.5").status == 0)
-    try await reads(Moment.self, Date(timeIntervalSinceReferenceDate: 86_400.5))
   }
 
   // Requirement 1.15

@@ -36,23 +36,6 @@ struct FileStoreTests {
     #expect(text.contains("Kept      1 replaced value for open snapshots"), "\(text)")
   }
 
-  @Test("A missing directory is no store, and neither is an ordinary one")
-  func missing() async throws {
-    #expect(try await sandbox.coffer("ls", "--store", "file:nothing").status == 3)
-    #expect(!sandbox.exists("nothing"))
-    try FileManager.default.createDirectory(atPath: sandbox.path("plain"), withIntermediateDirectories: false)
-    #expect(try await sandbox.coffer("ls", "--store", "file:plain").status == 3)
-    #expect(!sandbox.exists("plain/.coffer"))
-    #expect(try await sandbox.coffer("ls", "--store", "file:").status == 2)
-  }
-
-  @Test("The error for a path without scheme names the location of a store of files")
-  func hint() async throws {
-    try await sandbox.coffer("set", "a", "1", "--store", "file:settings")
-    let ended = try await sandbox.coffer("ls", "--store", "settings")
-    #expect(ended.status == 2 && ended.errors.contains("write file:settings"), "\(ended.errors)")
-  }
-
   @Test("Copying there and back changes nothing")
   func copies() async throws {
     try await sandbox.fill(count: 200)
@@ -70,18 +53,6 @@ struct FileStoreTests {
     #expect(same.status == 2, "\(same.errors)")
   }
 
-  @Test("A damaged value is reported, and the others remain usable")
-  func damage() async throws {
-    for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, "value", "--store", "file:files") }
-    #expect(try await sandbox.coffer("verify", "--store", "file:files").status == 0)
-    try flipFirstByte(of: sandbox.path("files/b"))
-    let ended = try await sandbox.coffer("verify", "--store", "file:files")
-    #expect(ended.status == 1 && ended.lines == ["b"], "\(ended.errors)")
-    #expect(try await sandbox.coffer("get", "c", "--store", "file:files").output == Data("value".utf8))
-    #expect(try await sandbox.coffer("get", "b", "--store", "file:files").status == 1)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("files/.coffer/quarantine")).count == 1)
-  }
-
   @Test("A deleted journal is rebuilt from the files, which is reported")
   func rebuilds() async throws {
     for key in ["a", "b", "c"] { try await sandbox.coffer("set", key, key, "--store", "file:files") }
@@ -91,29 +62,4 @@ struct FileStoreTests {
     #expect(ended.errors.contains("had no journal: it was rebuilt from 3 values"), "\(ended.errors)")
     #expect(try await sandbox.coffer("ls", "--store", "file:files").errors.isEmpty)
   }
-
-  @Test("watch prints the changes of an editor")
-  func watches() async throws {
-    try await sandbox.coffer("set", "theme", "dark", "--store", "file:files")
-    let watch = try sandbox.startCoffer("watch", "--count", "2", "--json", "--since", "0", "--store", "file:files")
-    try sandbox.write(Data("light".utf8), to: "files/theme")
-    let ended = try await watch.ended()
-    let changes = try ended.jsonLines()
-    #expect(ended.status == 0 && changes.count == 2)
-    #expect(changes.last?["key"] as? String == "theme" && changes.last?["transaction"] is NSNull, "\(changes)")
-  }
-}
-
-/// Changes the first byte of a file without the store, and restores its modification date.
-private func flipFirstByte(of path: String) throws {
-  var status = stat()
-  try #require(stat(path, &status) == 0)
-  let file = open(path, O_RDWR)
-  defer { close(file) }
-  var byte: UInt8 = 0
-  try #require(pread(file, &byte, 1, 0) == 1)
-  byte ^= 1
-  try #require(pwrite(file, &byte, 1, 0) == 1)
-  var times = [status.st_atim, status.st_mtim]
-  try #require(futimens(file, &times) == 0)
 }

@@ -84,19 +84,6 @@ struct ImportCommandTests {
     #expect(try await sandbox.coffer("get", "userName", "--store", "new.db").text == "John")
   }
 
-  @Test("--remove deletes what was stored, and nothing else; a conflict stays")
-  func removal() async throws {
-    _ = try await sandbox.coffer("set", "theme", "dark", "--store", "new.db")
-    try sandbox.write(Data("light".utf8), to: "old/theme")
-    let run = try await sandbox.coffer("import", "old", "new.db", "--remove")
-    #expect(run.status == 1 && run.errors.contains("1 in conflict, and removed 3 originals."), "\(run.errors)")
-    #expect(sandbox.exists("old/theme") && !sandbox.exists("old/userName") && !sandbox.exists("old/broken"))
-    #expect(try await sandbox.coffer("get", "theme", "--store", "new.db").text == "dark")
-    let replaced = try await sandbox.coffer("import", "old", "new.db", "--remove", "--on-conflict", "replace")
-    #expect(replaced.status == 0 && !sandbox.exists("old/theme"), "\(replaced.errors)")
-    #expect(try await sandbox.coffer("get", "theme", "--store", "new.db").text == "light")
-  }
-
   @Test(
     "Mistakes on the command line are explained",
     arguments: [
@@ -139,17 +126,6 @@ struct ImportCommandTests {
     #expect(try await sandbox.coffer("ls", "--store", store).text == "userName\n")
   }
 
-  @Test("Of two values with one key none replaces the other, and both originals stay")
-  func shared() async throws {
-    let arguments = ["import", "old", "new.db", "--map", "*=one", "--on-conflict", "replace", "--remove"]
-    for _ in 0..<2 {
-      let run = try await sandbox.coffer(arguments)
-      #expect(run.status == 1, "\(run.errors)")
-      #expect(try FileManager.default.contentsOfDirectory(atPath: sandbox.path("old")).count == 3)
-      #expect(try await sandbox.coffer("get", "one", "--store", "new.db").text == "{\"cut")
-    }
-  }
-
   @Test("The file of the key is not removed, and a store of Coffer is no source")
   func refusals() async throws {
     let key = try sandbox.makeKey("old/app.key")
@@ -160,17 +136,5 @@ struct ImportCommandTests {
     #expect(store.status == 1 && sandbox.exists("files/a") && !sandbox.exists("new.db"), "\(store.errors)")
     let inside = try await sandbox.coffer("import", "old", "old/new.db")
     #expect(inside.status == 1 && !sandbox.exists("old/new.db"), "\(inside.errors)")
-  }
-
-  @Test("Text of a database in UTF-16 is UTF-8, and numbers keep their value")
-  func tables() async throws {
-    try sql("PRAGMA encoding = 'UTF-16'; CREATE TABLE kv (k TEXT, v)", on: sandbox.path("old.db"))
-    try sql("INSERT INTO kv VALUES ('thème', 'grün'), ('sum', 0.1 + 0.2), ('n', 7)", on: sandbox.path("old.db"))
-    let run = try await sandbox.coffer(
-      "import", "old.db", "new.db", "--table", "kv", "--keys", "k", "--values", "v")
-    #expect(run.status == 0, "\(run.errors)")
-    for (key, value) in [("thème", "grün"), ("sum", "0.30000000000000004"), ("n", "7")] {
-      #expect(try await sandbox.coffer("get", key, "--store", "new.db").text == value)
-    }
   }
 }

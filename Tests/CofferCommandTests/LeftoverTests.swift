@@ -65,29 +65,6 @@ struct LeftoverTests {
     #expect(doctor.status == 1 && doctor.text.contains("is empty, but it was not before"), "\(doctor)")
   }
 
-  @Test("A file of a slot store that was deleted costs no value", arguments: ["file:f", "prefs:p", "sealed:s"])
-  func slots(_ store: String) async throws {
-    let control = ["file:f": "f/.coffer", "prefs:p": ".config/.coffer-preferences/p", "sealed:s": "s.coffer"][store]
-    let options = store == "sealed:s" ? "--passphrase-file words" : ""
-    let set = "coffer set KEY - --store \(store) \(options)"
-    let prepared = try await sandbox.bash(
-      "umask 077; printf 'open sesame' > words; for k in a b; do printf $k | \(set.replacing("KEY", with: "$k")); done")
-    try #require(prepared.status == 0, "\(prepared)")
-    let directory = try #require(control)
-    for name in try FileManager.default.contentsOfDirectory(atPath: sandbox.path(directory)).sorted() {
-      try await sandbox.bash("rm -r \(directory)/\(name)")
-      for command in ["ls", "verify", "doctor \(store)"] {
-        let ended = try await sandbox.bash(
-          "coffer \(command.contains("doctor") ? command : command + " --store \(store)") \(options)")
-        #expect(ended.status == 0, "\(name): \(command): \(ended)")
-      }
-      let again = try await sandbox.bash("printf 1 | \(set.replacing("KEY", with: "c"))")
-      #expect(again.status == 0, "\(name): \(again)")
-      let listed = try await sandbox.bash("coffer ls --store \(store) \(options)")
-      #expect(listed.lines == ["a", "b", "c"], "\(name): \(listed)")
-    }
-  }
-
   @Test("The directories of a store can be entered whatever the umask is", arguments: ["0177", "0277", "0777"])
   func directories(_ umask: String) async throws {
     guard canLosePrivileges else { return print("Not checked: a umask, for want of setpriv.") }

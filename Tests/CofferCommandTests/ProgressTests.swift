@@ -65,14 +65,6 @@ struct ProgressTests {
     #expect(screen(json.text).count == 1 && screen(json.text).first?.hasPrefix("{") == true)
   }
 
-  @Test("A narrow terminal gets a short line")
-  func narrow() async throws {
-    try await sandbox.fill(count: 3_000)
-    let ended = try await sandbox.terminal("stty cols 20; coffer cp store.db to.db")
-    #expect(drawn(ended.text).allSatisfy { $0.count <= 19 } && !drawn(ended.text).isEmpty)
-    #expect(screen(ended.text).joined(separator: " ").hasPrefix("Copied 3,000 values (293.0 KiB)"))
-  }
-
   @Test("There is no progress line in a pipe, in a file, or on a dumb terminal")
   func elsewhere() async throws {
     try await sandbox.fill(count: 3_000)

@@ -61,20 +61,6 @@ struct WatchReplacedTests {
     }
   }
 
-  @Test("A deleted file of preferences is told to whoever may only read them, and its return")
-  func preferences() async throws {
-    try await sandbox.coffer("set", "a", "1", "--store", "prefs:p")
-    let watch = try sandbox.startCoffer(["watch", "--since", "0", "--json", "--store", "prefs:p", "--read-only"])
-    try await eventually("the commit before") { try watch.output().contains(#""key":"a""#) }
-    for (step, event) in [("mv .config/p.plist kept", "unavailable"), ("mv kept .config/p.plist", "available")] {
-      #expect(try await sandbox.bash(step).status == 0)
-      try await eventually("a word about it: \(step)") { try watch.output().contains("\"event\":\"\(event)\"") }
-    }
-    watch.signal(SIGTERM)
-    #expect(try await watch.ended().status == 0)
-    #expect(try await sandbox.coffer("ls", "--store", "prefs:p", "--read-only").lines == ["a"])
-  }
-
   private func printed(_ words: String...) async throws -> [String] {
     let ended = try await sandbox.coffer(["watch", "--json"] + words)
     return try ended.jsonLines().map { "\($0["event"] as? String ?? "?") \($0["key"] as? String ?? "-")" }

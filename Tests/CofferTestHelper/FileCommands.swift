@@ -5,13 +5,7 @@ import Foundation
 
 /// Runs a command on a store of files in a directory; returns whether it is one.
 func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throws -> Bool {
-  let number = rest.last.flatMap { Int($0) } ?? 0
   switch command {
-  case "files-commit": try await commitOnFiles(path, dyingAt: number)
-  case "files-open": try await openFiles(path, dyingAt: number)
-  case "files-restore": try await restoreSlots(from: rest[0], dyingAt: number) { try await open(path, $0) }
-  case "files-write": try await writePairs(to: try await open(path), Array(rest))
-  case "files-increment": try await increment(try await open(path), count: number)
   case "files-armed": try await armedFiles(path, batch: rest[0], fault: rest[1], holdsSnapshot: rest.count > 2)
   case "files-armed-open": try await armedOpen(path, fault: rest[0])
   case "files-armed-read": try await armedRead(path, fault: rest[0])
@@ -29,51 +23,6 @@ func runOnFiles(_ command: String, _ path: String, _ rest: [String]) async throw
 
 private func open(_ path: String, _ configuration: SlotEngine.Configuration = .patient) async throws -> SlotEngine {
   try await SlotEngine.files(in: URL(fileURLWithPath: path), configuration: configuration)
-}
-
-/// Returns a configuration that prints each step once armed, and kills the process at step number `wanted`.
-func stepping(_ wanted: Int, armed: Locked<Bool>) -> SlotEngine.Configuration {
-  let count = Locked(0)
-  var configuration = SlotEngine.Configuration.patient
-  configuration.atStep = { step in
-    guard armed.withLock({ $0 }) else { return }
-    say("step \(step.rawValue)")
-    let present = count.withLock { count in
-      count += 1
-      return count
-    }
-    if present == wanted { kill(getpid(), SIGKILL) }
-  }
-  return configuration
-}
-
-/// Restores a backup and kills itself at the given step.
-func restoreSlots(
-  from backup: String, dyingAt step: Int, open: (SlotEngine.Configuration) async throws -> SlotEngine
-) async throws {
-  let armed = Locked(false)
-  let engine = try await open(stepping(step, armed: armed))
-  armed.withLock { $0 = true }
-  try await engine.restore(from: backup)
-  say("restored")
-  armed.withLock { $0 = false }
-  try await engine.close()
-}
-
-private func commitOnFiles(_ path: String, dyingAt step: Int) async throws {
-  let armed = Locked(false)
-  let engine = try await open(path, stepping(step, armed: armed))
-  armed.withLock { $0 = true }
-  try await engine.commit(FileScenario.batch(), from: StoreOrigin())
-  say("ack")
-  try await engine.close()
-  say("closed")
-}
-
-private func openFiles(_ path: String, dyingAt step: Int) async throws {
-  let engine = try await open(path, stepping(step, armed: Locked(true)))
-  try await engine.close()
-  say("closed")
 }
 
 /// Commits a batch under a system fault, then commits and reads again to check that the store is usable.
@@ -193,17 +142,6 @@ private func storm(_ path: String, name: String) async throws {
   }
 }
 
-private func report(_ name: String, _ body: () async throws -> Void) async {
-  do {
-    try await body()
-    say("\(name) ok")
-  } catch let error as StorageError {
-    say("\(name) \(error.code) \(error.description)")
-  } catch {
-    say("\(name) \(error)")
-  }
-}
-
 /// Prints every change, as "commit REVISION own|foreign KEY...", until a line arrives.
 private func watchFiles(_ path: String) async throws {
   let engine = try await open(path)
@@ -248,9 +186,7 @@ private func snapshotOfFiles(_ path: String) async throws {
 
 /// Drops root privileges, then opens the store, reads one value and writes or deletes another.
 private func useAsNobody(_ path: String, deletes: Bool) async throws {
-  if getuid() == 0 {
-    guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
-  }
+  try becomeNobody()
   do {
     let engine = try await open(path)
     say("open ok")

@@ -8,25 +8,7 @@ import Foundation
 /// Runs a command on a keyring, given by its service, or on a sealed file, given by its path; returns whether it is
 /// one. The bus and the directories are those of the environment.
 func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async throws -> Bool {
-  let number = rest.last.flatMap { Int($0) } ?? 0
-  let armed = Locked(command.hasSuffix("open"))
-  let open: @Sendable () async throws -> SlotEngine = {
-    try await command.hasPrefix("sealed")
-      ? openSealed(store, stepping(number, armed: armed)) : openKeychain(store, stepping(number, armed: armed))
-  }
   switch command {
-  case "keychain-commit", "sealed-commit":
-    let engine = try await open()
-    armed.withLock { $0 = true }
-    try await engine.commit(FileScenario.batch(), from: StoreOrigin())
-    say("ack")
-    try await engine.close()
-    say("closed")
-  case "keychain-open", "sealed-open":
-    try await open().close()
-    say("closed")
-  case "keychain-write", "sealed-write": try await writePairs(to: try await open(), rest)
-  case "keychain-increment", "sealed-increment": try await increment(try await open(), count: number)
   case "sealed-create": try await createSealed(store, rest[0])
   case "keychain-try": try await tryKeychain(store, sealed: rest[0])
   case "keyring-secret": useKeyring(store)
@@ -36,7 +18,7 @@ func runOnSecrets(_ command: String, _ store: String, _ rest: [String]) async th
   return true
 }
 
-private func openKeychain(_ service: String, _ store: SlotEngine.Configuration) async throws -> SlotEngine {
+func openKeychain(_ service: String, _ store: SlotEngine.Configuration) async throws -> SlotEngine {
   var configuration = KeychainConfiguration()
   configuration.store = store
   configuration.store.busyTimeout = 60_000  // Commits to a keyring are slow, and six handles wait in turn.
@@ -44,7 +26,7 @@ private func openKeychain(_ service: String, _ store: SlotEngine.Configuration) 
   return try await SlotEngine.keychain(service: service, configuration: configuration)
 }
 
-private func openSealed(
+func openSealed(
   _ path: String, _ configuration: SlotEngine.Configuration = .patient, _ passphrase: String = "correct horse"
 ) async throws -> SlotEngine {
   try await SlotEngine.sealed(

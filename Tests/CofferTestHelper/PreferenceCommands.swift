@@ -13,11 +13,6 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   case "defaults-set": try setDefaults(suite, Array(rest))
   case "defaults-hold": try holdDefaults(suite, Array(rest))
   case "defaults-loop": try loopDefaults(suite, count: number)
-  case "prefs-write": try await writePairs(to: try await open(suite), Array(rest))
-  case "prefs-increment": try await increment(try await open(suite), count: number)
-  case "prefs-commit": try await commitPreferences(suite, dyingAt: number)
-  case "prefs-open": try await openPreferences(suite, dyingAt: number)
-  case "prefs-restore": try await restoreSlots(from: rest[0], dyingAt: number) { try await open(suite, $0) }
   case "prefs-armed": try await armedPreferences(suite, fault: rest[0])
   case "prefs-talk": try await talk(suite)
   case "prefs-as-nobody":
@@ -26,10 +21,6 @@ func runOnPreferences(_ command: String, _ suite: String, _ rest: [String]) asyn
   default: return false
   }
   return true
-}
-
-private func open(_ suite: String, _ configuration: SlotEngine.Configuration = .patient) async throws -> SlotEngine {
-  try await SlotEngine.preferences(suite: suite, configuration: configuration)
 }
 
 // MARK: UserDefaults
@@ -111,35 +102,9 @@ private func loopDefaults(_ suite: String, count: Int) throws {
 
 // MARK: Preferences engine
 
-private func commitPreferences(_ suite: String, dyingAt step: Int) async throws {
-  let armed = Locked(false)
-  let engine = try await open(suite, stepping(step, armed: armed))
-  armed.withLock { $0 = true }
-  try await engine.commit(FileScenario.batch(), from: StoreOrigin())
-  say("ack")
-  try await engine.close()
-  say("closed")
-}
-
-private func openPreferences(_ suite: String, dyingAt step: Int) async throws {
-  try await open(suite, stepping(step, armed: Locked(true))).close()
-  say("closed")
-}
-
-private func report(_ name: String, _ body: () async throws -> Void) async {
-  do {
-    try await body()
-    say("\(name) ok")
-  } catch let error as StorageError {
-    say("\(name) \(error.code) \(error.description)")
-  } catch {
-    say("\(name) \(error)")
-  }
-}
-
 /// Commits a batch under a system fault, then commits and reads again to check that the store is usable.
 private func armedPreferences(_ suite: String, fault: String) async throws {
-  let engine = try await open(suite)
+  let engine = try await SlotEngine.preferences(suite: suite, configuration: .patient)
   try arm(fault)
   await report("commit") { try await engine.commit(FileScenario.batch(), from: StoreOrigin()) }
   say("struck \(try disarm() ? "yes" : "no")")
@@ -148,12 +113,6 @@ private func armedPreferences(_ suite: String, fault: String) async throws {
   }
   await report("read") { _ = try await engine.entry(KeyName("keep")) }
   try await engine.close()
-}
-
-/// Drops root privileges permanently.
-private func becomeNobody() throws {
-  guard getuid() == 0 else { return }
-  guard setgroups(0, nil) == 0, setgid(65_534) == 0, setuid(65_534) == 0 else { throw Usage() }
 }
 
 /// Executes the command in each line with one adapter, which is never reopened.

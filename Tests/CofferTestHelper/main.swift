@@ -59,6 +59,7 @@ func run(_ command: String, store: String, rest: [String]) async throws {
     if try await runOnSchemas(command, store, rest) { return }
     if try await runWriteBack(command, store, rest) { return }
     if try await runOnDamage(command, store, rest) { return }
+    if try await runOnSlots(command, store, rest) { return }
     if try await runOnFiles(command, store, rest) { return }
     if try await runOnPreferences(command, store, rest) { return }
     if try await runOnSettings(command, store, rest) { return }

@@ -3,21 +3,7 @@ import CofferTesting
 import Foundation
 
 extension Defect {
-  static let all = writing + reading + listening + promising + revealing + expiring + typing
-
-  private static let revealing = [
-    Defect("declares secrecy and reports a size", failing: "with secrecy, a summary has no size") {
-      $0.features = { $0.union(.secrecy) }
-    },
-    Defect(
-      "declares secrecy and reports a size in a snapshot", failing: "with secrecy, a summary in a snapshot has no size"
-    ) {
-      $0.features = { $0.union(.secrecy) }
-    },
-    Defect("declares secrecy and lists sizes", failing: "with secrecy, a listing has no sizes") {
-      $0.features = { $0.union(.secrecy) }
-    },
-  ]
+  static let all = writing + reading + listening + promising + expiring
 
   private static func without(_ batch: WriteBatch, _ isDropped: (WriteBatch.Operation) -> Bool) -> WriteBatch {
     WriteBatch(

@@ -42,23 +42,6 @@ struct LabelTests {
     #expect(doctor.status == 1 && doctor.text.contains("has the label 'a'"), "\(doctor.text)")
   }
 
-  @Test("By default no store takes the place of another one either", arguments: ["a.db b.db", "file:a file:b"])
-  func exchangedByDefault(_ stores: String) async throws {
-    let names = stores.split(separator: " ").map(String.init)
-    for store in names {
-      let made = try await sandbox.coffer("set", "token", store, "--store", "encrypted:\(store)", "--key-file", key)
-      #expect(made.status == 0, "\(made.errors)")
-    }
-    let paths = names.map { $0.replacing("file:", with: "") }
-    #expect(try await sandbox.bash("rm -r \(paths[1]) && cp -r \(paths[0]) \(paths[1])").status == 0)
-    for line in ["get token --store \(names[1])", "set token 2 --store \(names[1])", "verify --store \(names[1])"] {
-      let ended = try await sandbox.bash("coffer \(line) --key-file app.key")
-      #expect(ended.status == 1 && ended.words.contains("somebody has put another store in place"), "\(ended.errors)")
-    }
-    let read = try await sandbox.coffer("get", "token", "--store", names[0], "--key-file", key)
-    #expect(read.text == names[0], "\(read.errors)")
-  }
-
   @Test("A store that was renamed opens with its label, and 'rekey' gives it the new one")
   func renamed() async throws {
     try await sandbox.coffer("set", "token", "1", "--store", "encrypted:old.db", "--key-file", key)
@@ -104,26 +87,5 @@ struct LabelTests {
     #expect(rekeyed.status == 0, "\(rekeyed.errors)")
     #expect(try await sandbox.bash("coffer get a --store copy.db --key-file app.key --label to").status == 1)
     #expect(try await sandbox.bash("coffer get a --store copy.db --key-file app.key --label new").text == "1")
-  }
-
-  @Test("A router's store and the command's have the same label by default")
-  func router() async throws {
-    for name in ["a.db", "b.db"] {
-      let location = StoreLocation.encrypted(.sqlite(path: sandbox.path(name)))
-      var options = StoreOptions()
-      options.encryption.key = .file(key)
-      let engine = try await location.open(options)
-      try await engine.commit(WriteBatch([.put("token", Data(name.utf8))]), from: StoreOrigin())
-      try await engine.close()
-    }
-    let read = try await sandbox.coffer("get", "token", "--store", "a.db", "--key-file", key)
-    #expect(read.text == "a.db", "\(read.errors)")
-    try FileManager.default.removeItem(atPath: sandbox.path("b.db"))
-    try FileManager.default.copyItem(atPath: sandbox.path("a.db"), toPath: sandbox.path("b.db"))
-    let exchanged = try await sandbox.coffer("get", "token", "--store", "b.db", "--key-file", key)
-    #expect(exchanged.status == 1 && exchanged.words.contains("has the label 'sqlite:a.db'"), "\(exchanged.errors)")
-    let named = try await sandbox.coffer(
-      "get", "token", "--store", "b.db", "--key-file", key, "--label", "sqlite:a.db")
-    #expect(named.text == "a.db", "\(named.errors)")
   }
 }

@@ -12,7 +12,7 @@ func killAct(_ stage: Stage) async throws {
     child.kill()
     let acknowledged = saves + child.lines().count
     try await stage.withDatabase { engine in
-      let store = TypedStore(engine: engine, cacheCapacity: 0)
+      let store = TypedStore(engine: engine, cache: CachePolicy(maximumCount: 0))
       for number in 0..<acknowledged + 2 {
         let found = try await store.loadAll(Product.self, keys: batch(number).map { try .numbered($0, in: "plug") })
         let present = zip(batch(number), found).filter { $1 == Product(number: $0) }.count

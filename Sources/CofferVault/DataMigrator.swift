@@ -169,18 +169,24 @@ private struct JSONFields {
   /// Returns whether a value that was decoded from the document still has all its fields.
   func areKept(by value: some Encodable, _ codec: any StoreCodec) -> Bool {
     guard let document, let encoded = try? codec.encode(value) else { return false }
-    return JSONFields(encoded).document.map { Self.has($0, fieldsOf: document) } ?? false
+    return JSONFields(encoded).document.map { Self.paths(of: document).isSubset(of: Self.paths(of: $0)) } ?? false
   }
 
-  private static func has(_ node: Any, fieldsOf old: Any) -> Bool {
-    if let old = old as? [AnyHashable: Any] {
-      let members = node as? [AnyHashable: Any] ?? [:]
-      return old.allSatisfy { name, value in
-        value is NSNull || members[name].map { has($0, fieldsOf: value) } ?? false
+  /// Returns the paths of all fields that are not null. The elements of an array share theirs.
+  private static func paths(of document: Any) -> Set<String> {
+    var paths: Set<String> = []
+    func collect(_ node: Any, _ path: String) {
+      if let members = node as? [String: Any] {
+        for (name, value) in members where !(value is NSNull) {
+          let path = path + "\(name.utf8.count):\(name)"
+          paths.insert(path)
+          collect(value, path)
+        }
+      } else if let elements = node as? [Any] {
+        for element in elements { collect(element, path + "*") }
       }
     }
-    guard let old = old as? [Any] else { return true }
-    let elements = node as? [Any] ?? []
-    return old.allSatisfy { element in elements.contains { has($0, fieldsOf: element) } }
+    collect(document, "")
+    return paths
   }
 }

@@ -35,6 +35,8 @@ import Testing
       try await rows(cache + words) == ["\0", "../x", "cache/item-… 1000", "theme", "user.mail", "user.name"])
     let parts = (0..<3).flatMap { part in (0..<20).map { "shop:\(part):\($0)" } }
     #expect(try await rows(parts) == ["shop:0:… 20", "shop:1:… 20", "shop:2:… 20"])
+    let orders = (0..<1_000).map { _ in "orders/\(UUID().uuidString)" }
+    #expect(try await rows(orders + ["token"]) == ["orders/… 1000", "token"])
     // Names are those of the bytes: the two Unicode forms of one are in one row, which has no separator.
     #expect(try await rows((0..<20).map { "e\u{301}\($0)" } + (0..<20).map { "\u{E9}\($0)" }) == ["… 40"])
   }

@@ -140,7 +140,7 @@ struct StoreChecks {
         guard case .skipped(let skipped) = item else { return }
         switch skipped.error.code {
         case .unfinished: break  // The next opening finishes the commit.
-        case .keyUnavailable: lostRing = .ringIsLost(location: engine.description)
+        case .keyUnavailable where encryption == nil: lostRing = .ringIsLost(location: engine.description)
         default: unreadable += 1
         }
       }
@@ -206,7 +206,7 @@ struct StoreChecks {
         let (message, quoted) = ("\(path) is a directory, but a file is required there.", path.quotedForShell)
         return [.problem(name, message, fix: "mv \(quoted) \(quoted).old")]
       }
-      var findings = try await opened(.readOnly)
+      var findings = await findings { try await opened(.readOnly) }
       do {
         try StoreFile.checkNames(at: control + "/journal.db", location: name)
         try links()
@@ -237,11 +237,10 @@ struct StoreChecks {
       findings.append(
         .warning(name, "Other users may read or write the sealed file.", fix: "chmod 600 \(path.quotedForShell)"))
     }
-    if passphrases.areGiven {
-      findings += try await opened(.readOnly)
-    } else {
+    findings += await self.findings {
+      if passphrases.areGiven { return try await opened(.readOnly) }
       _ = try await SealedInspection.inspect(URL(fileURLWithPath: path).path, passphrase: nil)
-      findings.append(.ok(name, "sealed; no passphrase was given to open it"))
+      return [.ok(name, "sealed; no passphrase was given to open it")]
     }
     return findings + RetainedCheck(store: name, control: control).all()
   }

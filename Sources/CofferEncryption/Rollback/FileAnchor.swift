@@ -17,6 +17,8 @@ public struct FileAnchor: RollbackAnchor, Hashable {
   private static let limit = 4_096
 
   private let url: URL
+  /// The seconds to wait for the lock, below the time that an update has.
+  private static let patience = 8.0
 
   /// Creates an anchor. Nothing is read or written yet.
   /// - Parameter url: the path of the file.
@@ -81,12 +83,19 @@ public struct FileAnchor: RollbackAnchor, Hashable {
   private func lock(_ path: String) throws -> Int32 {
     let file = FileCreation.open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
     guard file >= 0 else { throw StorageError.fileSystem("open", path: path, errno: errno, location: description) }
-    while flock(file, LOCK_EX) != 0 {
+    // A process that is stopped may hold the lock for ever, and each wait for it a thread.
+    let deadline = ProcessInfo.processInfo.systemUptime + Self.patience
+    while flock(file, LOCK_EX | LOCK_NB) != 0 {
       let failure = errno
-      guard failure == EINTR else {
+      guard failure == EWOULDBLOCK || failure == EINTR, ProcessInfo.processInfo.systemUptime < deadline else {
         close(file)
-        throw StorageError.fileSystem("flock", path: path, errno: failure, location: description)
+        guard failure == EWOULDBLOCK else {
+          throw StorageError.fileSystem("flock", path: path, errno: failure, location: description)
+        }
+        throw StorageError(
+          .busy, "Another process holds the lock of the anchor.", advice: "Try again.", location: description)
       }
+      usleep(1_000)
     }
     return file
   }

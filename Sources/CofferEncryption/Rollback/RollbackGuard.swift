@@ -171,10 +171,10 @@ final class RollbackGuard: Sendable {
   private func update(accepting: Bool = false) async throws {
     // Read before the commit: whatever was committed before it is durable afterwards.
     let generation = known.generation
-    // In the order of an opening, as other processes may advance all of them: the anchor before the store.
-    let bytes = try await protection.record(for: location)
-    let number = known.number
     for _ in 0..<Self.attempts {
+      // In the order of an opening, as other processes may advance all of them: the anchor before the store.
+      let bytes = try await protection.record(for: location)
+      let number = known.number
       let (stored, ring) = try await present(accepting)
       let anchored: AnchorRecord?
       if accepting {
@@ -191,8 +191,16 @@ final class RollbackGuard: Sendable {
       let sequence = max(stored?.number ?? 0, anchored?.sequence ?? 0).successor
       guard let commit = try await write(sequence, ring.operations) else { continue }
       let next = try record(sequence, commit.revision, generation: generation)
-      return try await protection.update(for: location) { [self] present in
-        if accepting { return next }
+      let isOutdated = Locked(false)
+      try await protection.update(for: location) { [self] present in
+        if accepting {
+          // What another process has anchored since is compared first.
+          guard present == bytes else {
+            isOutdated.withLock { $0 = true }
+            return nil
+          }
+          return next
+        }
         // What an anchor knew that was removed meanwhile is not known.
         guard let present else { throw StorageError.anchorIsGone(anchor, location: location) }
         let own = try decode(present)
@@ -200,6 +208,8 @@ final class RollbackGuard: Sendable {
         return try record(
           max(own.sequence, sequence), max(own.revision, commit.revision), generation: max(own.generation, generation))
       }
+      if isOutdated.withLock({ $0 }) { continue }
+      return
     }
     throw StorageError(
       .busy, "Other processes keep writing the record of the store's rollback protection.", advice: "Try again.",

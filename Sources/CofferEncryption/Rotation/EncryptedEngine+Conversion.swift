@@ -76,8 +76,8 @@ extension EncryptedEngine {
       guard leaves else { return engine.cipher.ring.primary.id.short }
       let final = try await engine.ciphers.update { $0.phase = .complete }
       report.isFinished = true
-      try await engine.rollback?.close(final.ring.generation)
       report.isScrubbed = await engine.scrubsSmallFiles()
+      try await engine.rollback?.close(final.ring.generation)
       return final.ring.primary.id.short
     }
   }

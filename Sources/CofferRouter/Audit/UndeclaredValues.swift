@@ -26,17 +26,29 @@ extension AuditReport {
 /// Folds a list of names into at most 100 rows.
 ///
 /// More than eight values whose names have the same beginning, up to the last of the separators `/ . : - _`, are one
-/// row. So a thousand names of one form are one row, and those beside them are not hidden in it. If there are more
-/// rows, the smallest ones are one together.
+/// row. So a thousand names of one form are one row, and those beside them are not hidden in it. As long as there are
+/// more rows, the smaller groups are made by the separator before: names may end in a date or a UUID. In the end the
+/// smallest rows are one together.
 enum UndeclaredFolding {
   private static let maximumRows = 100
   private static let maximumSingleValues = 8
+  private static let maximumRounds = 16
   private static let separators = Set("/.:-_".utf8)
 
   /// Returns the rows of a store in the order of their names.
   /// - Parameter values: the values in the order of their keys.
   static func rows(_ values: [StoreEntry.Summary], store: String) -> [AuditReport.UndeclaredValues] {
-    let groups = Dictionary(grouping: values) { Array(beginning(of: $0.key.string.utf8)) }
+    var groups = Dictionary(grouping: values) { Array(beginning(of: Array($0.key.string.utf8)[...])) }
+    for _ in 0..<maximumRounds {
+      let count = groups.values.reduce(0) { $0 + ($1.count > maximumSingleValues ? 1 : $1.count) }
+      guard count > maximumRows else { break }
+      var wider: [[UInt8]: [StoreEntry.Summary]] = [:]
+      for (name, values) in groups {
+        let name = values.count > maximumSingleValues ? name[...] : beginning(of: name.dropLast())
+        wider[Array(name), default: []] += values
+      }
+      groups = wider.mapValues { $0.sorted { $0.key < $1.key } }
+    }
     var rows: [(name: String, values: [StoreEntry.Summary])] = groups.flatMap { beginning, values in
       values.count > maximumSingleValues
         ? [(String(decoding: beginning, as: UTF8.self), values)] : values.map { ($0.key.string, [$0]) }
@@ -50,7 +62,7 @@ enum UndeclaredFolding {
       .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  private static func beginning(of name: String.UTF8View) -> Substring.UTF8View {
+  private static func beginning(of name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     guard let last = name.lastIndex(where: separators.contains) else { return name.prefix(0) }
     return name[...last]
   }

@@ -117,7 +117,9 @@ struct MigrationLog: Sendable {
     return try operations(
       Entry(
         migration: Self.hash(migration), state: state, outcome: outcome, date: date.inMilliseconds,
-        appVersion: appVersion, sources: sources, remains: remains ? true : nil))
+        appVersion: appVersion, sources: sources,
+        // What an earlier migration has left is left, whatever comes after it.
+        remains: remains || entry?.remains == true ? true : nil))
   }
 
   /// Returns the operations that record that nothing is left of the older values of a completed migration, on the

@@ -22,7 +22,7 @@ extension StorageRouter {
     guard migrateImmediately else { return }
     let report = await migrate(catalog.allKeys.filter(\.descriptor.mayBeOlder))
     if let failure = report.failures.first { throw failure }
-    try Task.checkCancellation()
+    if !report.cancelled.isEmpty { throw CancellationError() }
   }
 
   /// The registered catalogs, in the order of their registration.

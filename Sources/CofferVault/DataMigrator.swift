@@ -173,20 +173,20 @@ private struct JSONFields {
   }
 
   /// Returns the paths of all fields that are not null. The elements of an array share theirs.
-  private static func paths(of document: Any) -> Set<String> {
-    var paths: Set<String> = []
-    func collect(_ node: Any, _ path: String) {
-      if let members = node as? [String: Any] {
+  private static func paths(of document: Any) -> Set<[UInt8]> {
+    var paths: Set<[UInt8]> = []
+    func collect(_ node: Any, _ path: [UInt8]) {
+      if let members = node as? [AnyHashable: Any] {
         for (name, value) in members where !(value is NSNull) {
-          let path = path + "\(name.utf8.count):\(name)"
+          let path = path + Array("/\(name)".utf8)
           paths.insert(path)
           collect(value, path)
         }
       } else if let elements = node as? [Any] {
-        for element in elements { collect(element, path + "*") }
+        for element in elements { collect(element, path + [0x2A]) }
       }
     }
-    collect(document, "")
+    collect(document, [])
     return paths
   }
 }

@@ -7,9 +7,6 @@ import CofferCore
 /// continues after a kill. A store is rewritten once for all keys whose values were moved out of it shortly before,
 /// since that takes time proportional to its size, during which commits wait.
 actor MigrationRemains {
-  /// The size in bytes up to which a store is rewritten before the first access that migrates out of it returns.
-  private static let shortSize = 16 << 20
-
   /// The older values of one migration, which are removed.
   struct Debt: Sendable {
     /// The older keys that were stored in plain.
@@ -28,20 +25,13 @@ actor MigrationRemains {
   /// Waits for further migrations.
   private var timer: Task<Void, Never>?
   private var isClosed = false
-  /// The stores for which an access has waited.
-  private var awaited: Set<ObjectIdentifier> = []
 
-  /// Removes what is left of a migration: now, if this is the first one out of a small store, and otherwise a second
-  /// after the last one.
+  /// Removes what is left of a migration, a second after the last one.
   func add(_ debt: Debt) async {
     guard !isClosed else { return }  // The next process does it.
     pending.append(debt)
     // Without a record, nobody would continue.
     guard debt.destination.store.engine.keepsMigrationRecords else { return await settle() }
-    // A program may end at once, and never close its router.
-    let isFirst = debt.sources.contains { awaited.insert(ObjectIdentifier($0.store)).inserted }
-    if isFirst { await settle(upTo: Self.shortSize) }
-    guard !pending.isEmpty, !isClosed else { return }
     timer?.cancel()
     timer = Task {
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -50,14 +40,13 @@ actor MigrationRemains {
   }
 
   /// Removes what is left of all migrations. What another program prevents is tried again by the next call.
-  /// - Parameter limit: the size in bytes from which a store is left to the next call; `nil` for none.
-  func settle(upTo limit: Int? = nil) async {
+  func settle() async {
     while let round { await round.value }
     guard !pending.isEmpty else { return }
     let debts = pending
     pending = []
     let task = Task {
-      let left = await Self.pay(debts, upTo: limit)
+      let left = await Self.pay(debts)
       (round, pending) = (nil, pending + left)
     }
     round = task
@@ -72,7 +61,7 @@ actor MigrationRemains {
   }
 
   /// Returns the debts that are not paid.
-  private static func pay(_ debts: [Debt], upTo limit: Int?) async -> [Debt] {
+  private static func pay(_ debts: [Debt]) async -> [Debt] {
     // The records before the removal: a value that is moved meanwhile changes them.
     var claims: [(debt: Debt, log: MigrationLog)] = []
     for debt in debts {
@@ -85,8 +74,7 @@ actor MigrationRemains {
     for store in claims.flatMap(\.debt.sources).map(\.store) where freed[ObjectIdentifier(store)] == nil {
       let own = claims.map(\.debt).filter { $0.sources.contains { $0.store === store } }
       let keys = Set(own.flatMap(\.sources).filter { $0.store === store }.map(\.key))
-      freed[ObjectIdentifier(store)] = await remove(
-        keys, from: store.engine, own.allSatisfy(\.isResumed), upTo: limit)
+      freed[ObjectIdentifier(store)] = await remove(keys, from: store.engine, own.allSatisfy(\.isResumed))
     }
     var left: [Debt] = []
     for (debt, log) in claims {
@@ -96,7 +84,7 @@ actor MigrationRemains {
         if !operations.isEmpty { _ = try? await debt.destination.store.commit(WriteBatch(operations), []) }
       } else {
         var debt = debt
-        debt.isResumed = debt.isResumed || limit == nil
+        debt.isResumed = true
         left.append(debt)
       }
     }
@@ -104,9 +92,7 @@ actor MigrationRemains {
   }
 
   /// Returns whether the files of a store are free of removed values.
-  private static func remove(
-    _ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool, upTo limit: Int?
-  ) async -> Bool {
+  private static func remove(_ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool) async -> Bool {
     do {
       var hasWholeFiles = false
       if let quarantine = engine.quarantine {
@@ -118,7 +104,7 @@ actor MigrationRemains {
       }
       // The files were rewritten before, and would be at each start.
       if hasWholeFiles, isResumed { return false }
-      return try await engine.scrubFiles(upTo: limit) && !hasWholeFiles
+      return try await engine.scrubFiles(upTo: nil) && !hasWholeFiles
     } catch { return false }
   }
 }

@@ -24,17 +24,22 @@ quietly() {
 }
 
 printf '==> Documentation\n' >&2
+graphs="$(swift build --show-bin-path)/../symbolgraph"
 rm -rf .docs
+mkdir -p "$work/all" "$work/library"
 for package in . Watchify; do
-  quietly swift build --disable-build-manifest-caching --package-path $package --scratch-path .build
+  # The dump covers the test modules, too, and fails if they are not built.
+  quietly swift build --disable-build-manifest-caching --package-path $package --scratch-path .build --build-tests
+  quietly swift package --package-path $package --scratch-path .build \
+    dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+  cp "$graphs"/*.symbols.json "$work/all" # the next dump removes them
 done
-modules=(-I "$(swift build --show-bin-path)/Modules")
-for folder in Sources/CofferC* Watchify/Sources/WatchifyC*; do modules+=(-I "$folder"); done
-triple=$(swift -print-target-info | sed -nE 's/.*"triple": "([^"]+)".*/\1/p' | head -n 1)
 for target in "${targets[@]}"; do
-  mkdir -p "$work/library/$target"
-  quietly swift symbolgraph-extract -module-name "$target" -target "$triple" "${modules[@]}" \
-    -minimum-access-level public -skip-synthesized-members -output-dir "$work/library/$target"
+  mkdir "$work/library/$target"
+  cp "$work/all/$target.symbols.json" "$work/library/$target/"
+  for extension in "$work/all/$target"@*.symbols.json; do
+    if [[ -f $extension ]]; then cp "$extension" "$work/library/$target/"; fi
+  done
 done
 quietly swift scripts/undocumented.swift "$work"/library/*/*.symbols.json
 

@@ -14,10 +14,12 @@ func encryptStore(_ invocation: Invocation) async throws -> ExitStatus {
     configuration.label = sources.label
     configuration.rollbackProtection = try anchor?.settings(mayCreate: true, of: base.description)
     let accepts = anchor?.acceptsRollback == true
-    guard ring == nil || !accepts else { throw isAcceptedByVerify(base.description) }
-    // The manner of an encrypted store never changes; it is compared before anything else does.
-    if let ring, let settings {
-      try await sources.openRing(ring, of: base, with: source).requireSettings(settings, of: base.description)
+    if let ring, settings != nil || accepts {
+      let open = try await sources.openRing(ring, of: base, with: source)
+      // An interrupted encryption is continued by the command that began it.
+      guard !accepts || open.phase != .complete else { throw isAcceptedByVerify(base.description) }
+      // The manner of an encrypted store never changes; it is compared before anything else does.
+      if let settings { try open.requireSettings(settings, of: base.description) }
     }
     let rotation = try await EncryptedEngine.encrypt(
       base, key: source, configuration: configuration, acceptingRollback: accepts)

@@ -7,6 +7,12 @@ import CofferCore
 /// continues after a kill. A store is rewritten once for all keys whose values were moved out of it shortly before,
 /// since that takes time proportional to its size, during which commits wait.
 actor MigrationRemains {
+  /// The size in bytes up to which a store is rewritten before the first access that migrates out of it returns.
+  static let shortSize = 16 << 20
+
+  /// Whether several keys are migrated, after which the caller settles.
+  @TaskLocal static var isBatch = false
+
   /// The older values of one migration, which are removed.
   struct Debt: Sendable {
     /// The older keys that were stored in plain.
@@ -25,13 +31,20 @@ actor MigrationRemains {
   /// Waits for further migrations.
   private var timer: Task<Void, Never>?
   private var isClosed = false
+  /// The stores for which an access has waited.
+  private var awaited: Set<ObjectIdentifier> = []
 
-  /// Removes what is left of a migration, a second after the last one.
+  /// Removes what is left of a migration: now, if this is the first one out of a small store, and otherwise a second
+  /// after the last one.
   func add(_ debt: Debt) async {
     guard !isClosed else { return }  // The next process does it.
     pending.append(debt)
     // Without a record, nobody would continue.
     guard debt.destination.store.engine.keepsMigrationRecords else { return await settle() }
+    // A program may end at once, and never close its router.
+    let stores = debt.sources.map { ObjectIdentifier($0.store) }
+    if !Self.isBatch, stores.contains(where: { awaited.insert($0).inserted }) { await settle(upTo: Self.shortSize) }
+    guard !pending.isEmpty, !isClosed else { return }
     timer?.cancel()
     timer = Task {
       do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -40,13 +53,14 @@ actor MigrationRemains {
   }
 
   /// Removes what is left of all migrations. What another program prevents is tried again by the next call.
-  func settle() async {
+  /// - Parameter limit: the size in bytes from which a store is left to the next call; `nil` for none.
+  func settle(upTo limit: Int? = nil) async {
     while let round { await round.value }
     guard !pending.isEmpty else { return }
     let debts = pending
     pending = []
     let task = Task {
-      let left = await Self.pay(debts)
+      let left = await Self.pay(debts, upTo: limit)
       (round, pending) = (nil, pending + left)
     }
     round = task
@@ -61,7 +75,7 @@ actor MigrationRemains {
   }
 
   /// Returns the debts that are not paid.
-  private static func pay(_ debts: [Debt]) async -> [Debt] {
+  private static func pay(_ debts: [Debt], upTo limit: Int?) async -> [Debt] {
     // The records before the removal: a value that is moved meanwhile changes them.
     var claims: [(debt: Debt, log: MigrationLog)] = []
     for debt in debts {
@@ -74,7 +88,8 @@ actor MigrationRemains {
     for store in claims.flatMap(\.debt.sources).map(\.store) where freed[ObjectIdentifier(store)] == nil {
       let own = claims.map(\.debt).filter { $0.sources.contains { $0.store === store } }
       let keys = Set(own.flatMap(\.sources).filter { $0.store === store }.map(\.key))
-      freed[ObjectIdentifier(store)] = await remove(keys, from: store.engine, own.allSatisfy(\.isResumed))
+      freed[ObjectIdentifier(store)] = await remove(
+        keys, from: store.engine, own.allSatisfy(\.isResumed), upTo: limit)
     }
     var left: [Debt] = []
     for (debt, log) in claims {
@@ -84,7 +99,7 @@ actor MigrationRemains {
         if !operations.isEmpty { _ = try? await debt.destination.store.commit(WriteBatch(operations), []) }
       } else {
         var debt = debt
-        debt.isResumed = true
+        debt.isResumed = debt.isResumed || limit == nil
         left.append(debt)
       }
     }
@@ -92,7 +107,9 @@ actor MigrationRemains {
   }
 
   /// Returns whether the files of a store are free of removed values.
-  private static func remove(_ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool) async -> Bool {
+  private static func remove(
+    _ keys: Set<KeyName>, from engine: any StorageEngine, _ isResumed: Bool, upTo limit: Int?
+  ) async -> Bool {
     do {
       var hasWholeFiles = false
       if let quarantine = engine.quarantine {
@@ -104,7 +121,7 @@ actor MigrationRemains {
       }
       // The files were rewritten before, and would be at each start.
       if hasWholeFiles, isResumed { return false }
-      return try await engine.scrubFiles(upTo: nil) && !hasWholeFiles
+      return try await engine.scrubFiles(upTo: limit) && !hasWholeFiles
     } catch { return false }
   }
 }

@@ -54,7 +54,7 @@ extension StorageRouter {
     for key in keys {
       do {
         try Task.checkCancellation()
-        try await key.key.migrated(by: self)
+        try await MigrationRemains.$isBatch.withValue(true) { try await key.key.migrated(by: self) }
         report.migrated.append(key.descriptor)
       } catch is CancellationError {
         report.cancelled.append(key.descriptor)

@@ -21,6 +21,7 @@ extension StorageRouter {
     follower?.changed()
     guard migrateImmediately else { return }
     let report = await migrate(catalog.allKeys.filter(\.descriptor.mayBeOlder))
+    await remains.settle(upTo: MigrationRemains.shortSize)
     if let failure = report.failures.first { throw failure }
     if !report.cancelled.isEmpty { throw CancellationError() }
   }

@@ -135,6 +135,22 @@ struct AnchorTests {
     #expect(twice.status == 1 && twice.errors.contains("coffer verify"), "\(twice.errors)")
   }
 
+  @Test("An accepted encryption whose anchor could not be written is continued by the same command")
+  func interrupted() async throws {
+    try await sandbox.coffer("set", "k", "plain")
+    let plain = try sandbox.read("store.db")
+    #expect(try await anchored("encrypt store.db").status == 0)
+    try restore(plain)
+    let (lock, aside) = (anchor + ".lock", anchor + ".aside")
+    try FileManager.default.moveItem(atPath: lock, toPath: aside)
+    try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+    #expect(try await anchored("encrypt store.db --accept-rollback").status == 1)
+    try FileManager.default.removeItem(atPath: lock)
+    let continued = try await anchored("encrypt store.db --accept-rollback")
+    #expect(continued.status == 0, "\(continued.errors)")
+    #expect(try await anchored("get k").text == "plain")
+  }
+
   @Test(
     "What the options cannot do is an error",
     arguments: [

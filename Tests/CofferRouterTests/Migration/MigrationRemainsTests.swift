@@ -64,12 +64,12 @@ struct MigrationRemainsTests {
     }
   }
 
-  private func expectNoCopies() throws {
+  private func expectNoCopies(of text: String = "the plain text of number") throws {
     let top = URL(fileURLWithPath: fixture.path(""))
     let files = try #require(FileManager.default.enumerator(at: top, includingPropertiesForKeys: nil))
     for case let url as URL in files {
       guard let data = try? Data(contentsOf: url) else { continue }
-      #expect(data.range(of: Data("the plain text of number".utf8)) == nil, "\(url.path)")
+      #expect(data.range(of: Data(text.utf8)) == nil, "\(url.path)")
     }
   }
 
@@ -106,6 +106,18 @@ struct MigrationRemainsTests {
     try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
       try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }))
       #expect(await scrubbed(router) == Self.count)
+    }
+  }
+
+  // Requirement 4.9
+  @Test("Nothing is left when the first access or a registration returns, as a program may end without closing")
+  func unclosed() async throws {
+    try await prepare(megabytes: 0)
+    try await fixture.use(settings) { (router: StorageRouter) async throws -> Void in
+      #expect(try await router.get(newer(0)) == value(0))
+      try expectNoCopies(of: value(0))
+      try await router.registerCatalog(Catalog(allKeys: keys.map { .key($0) }), migrateImmediately: true)
+      try expectNoCopies()
     }
   }
 
